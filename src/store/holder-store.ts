@@ -192,22 +192,26 @@ export function holderWrites(db: Database) {
     });
   }
 
+  /** As {@link find}; a certificate with which an authority requests many is read once. @param found what was read */
+  function* findOnce(used: UsedCertificate, found: Map<string, Named | undefined>): Operation<Named | undefined> {
+    const id = `${used.serial} ${used.issuer}`;
+    if (!found.has(id)) found.set(id, yield* find(used));
+    return found.get(id);
+  }
+
   /**
    * Determines the holder of a certificate. @returns its key, and those of others whose states may change
-   * @param requested what certificates were requested with, because an authority requests many with one
+   * @param found of {@link findOnce}
    */
   function* track(
     { serial, ca, issued }: ChangedCertificate,
     rules: FleetRules,
-    requested: Map<string, Named | undefined>,
+    found: Map<string, Named | undefined>,
   ): Operation<readonly string[]> {
     const row = yield* db.get<Named>(BY_ID, serial, ca);
     if (row === undefined) return [];
     const holder = holderOf(row);
-    const used = issued?.with;
-    const id = `${used?.serial} ${used?.issuer}`;
-    if (used !== undefined && !requested.has(id)) requested.set(id, yield* find(used));
-    const before = used && requested.get(id);
+    const before = issued?.with && (yield* findOnce(issued.with, found));
     const isRenewal = before !== undefined && (issued?.renews === true || holderOf(before, row) === holder);
     const renewed = isRenewal ? before : undefined;
     const { issued_at } = row;
@@ -264,8 +268,8 @@ export function holderWrites(db: Database) {
   function* changed(changes: FleetChanges, rules: FleetRules, now: number): Operation<void> {
     const keys = new Set<string>();
     const add = (some: readonly string[]): void => some.forEach((key) => keys.add(key));
-    const requested = new Map<string, Named | undefined>();
-    for (const one of changes.certificates ?? []) add(yield* track(one, rules, requested));
+    const found = new Map<string, Named | undefined>();
+    for (const one of changes.certificates ?? []) add(yield* track(one, rules, found));
     // What a rejection changes must exist.
     yield* derive([...keys], rules, now);
     keys.clear();

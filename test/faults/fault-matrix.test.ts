@@ -16,7 +16,7 @@ import { ocspRequest } from '../support/ocsp.ts';
 import { requires } from '../support/requires.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
-import { enrollAt, startFront } from '../support/upstream.ts';
+import { atEst, enrollAt, startFront } from '../support/upstream.ts';
 import { until } from '../support/until.ts';
 
 /** By the driver of each label: two files, a token, and an upstream CA. */
@@ -84,12 +84,7 @@ beforeAll(async () => {
     env: { ...hsm.env, TEST_HSM_PIN: PIN },
     listeners: ['est', 'admin', 'publication'],
     anchors: join(upstream.dir, 'ca/root.pem'),
-    ca: (dir) => {
-      writeFileSync(join(dir, 'upstream.password'), token, { mode: 0o600 });
-      const url = `https://localhost:${relay.port}/.well-known/est/devices`;
-      const credential = { username: 'front', password_file: 'upstream.password' };
-      return { driver: 'est', est: { url, tls_trust_anchors: 'upstream-roots.pem', ...credential } };
-    },
+    ca: atEst(relay.port, token),
     configure: (config, dir) => {
       const anchor = encodePem('CERTIFICATE', ca.der);
       writeFileSync(join(dir, 'ca/token.pem'), anchor);

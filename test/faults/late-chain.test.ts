@@ -1,5 +1,4 @@
 /** A chain of a remote CA that is unknown at the start, and becomes known later, without a reload. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +6,7 @@ import { postCmc, requestBy } from '../support/cmc.ts';
 import { makeKey } from '../support/csr.ts';
 import { certificatePem, Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
-import { enrollAt, startFront } from '../support/upstream.ts';
+import { atEst, enrollAt, startFront } from '../support/upstream.ts';
 import { until } from '../support/until.ts';
 
 let upstream: Estuary;
@@ -22,12 +21,7 @@ beforeAll(async () => {
   const { token } = await upstream.otp({ client_id: 'front', max_uses: 100 });
   front = await startFront({
     anchors: join(upstream.dir, 'ca/root.pem'),
-    ca: (dir) => {
-      writeFileSync(join(dir, 'upstream.password'), token, { mode: 0o600 });
-      const url = `https://localhost:${relay.port}/.well-known/est/devices`;
-      const credential = { username: 'front', password_file: 'upstream.password' };
-      return { driver: 'est', est: { url, tls_trust_anchors: 'upstream-roots.pem', ...credential } };
-    },
+    ca: atEst(relay.port, token),
     configure: (config) => {
       config['cmc'] = { certificate: 'tls/server.pem', private_key: 'tls/server.key' };
     },

@@ -1,5 +1,5 @@
 /** A server in front of another CA: a label `edge` with a remote driver, next to the quickstart's own CAs. */
-import { appendFileSync, copyFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { X509Certificate } from 'node:crypto';
@@ -33,6 +33,16 @@ export function startFront({ anchors, ca, configure, env, listeners }: FrontOpti
     },
   });
 }
+
+/** The upstream CA is the label `devices` of Estuary at a port of localhost. @param token a password of `front` */
+export const atEst =
+  (port: number, token: string): FrontOptions['ca'] =>
+  (dir) => {
+    writeFileSync(join(dir, 'upstream.password'), token, { mode: 0o600 });
+    const url = `https://localhost:${port}/.well-known/est/devices`;
+    const credential = { username: 'front', password_file: 'upstream.password' };
+    return { driver: 'est', est: { url, tls_trust_anchors: 'upstream-roots.pem', ...credential } };
+  };
 
 /** A device's request at the label, with a fresh one-time password unless a credential is given. */
 export async function enrollAt(

@@ -64,7 +64,7 @@ async function indexNames(db: Db): Promise<void> {
   say('all names indexed behind', `${(took / 1000).toFixed(0)} s, the longest batch ${longest.toFixed(0)} ms`);
 }
 
-/** Milliseconds that a page may take, the first or any next, and that the store may take to open. */
+/** Milliseconds that a page may take, the first or any next, one of the fleet, and that the store may take to open. */
 const [PAGE_LIMIT, FLEET_PAGE_LIMIT, OPEN_LIMIT] = [100, 500, 2000];
 /** How much more an enrollment or a look-up may cost than in an empty store. */
 const RATIO_LIMIT = 1.5;

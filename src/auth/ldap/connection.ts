@@ -85,19 +85,26 @@ export class LdapConnection {
     }
   }
 
-  /** As {@link bind}. @throws DirectoryRefusal also for a password that must be changed first, despite a successful bind */
-  async prove(dn: string, password: string): Promise<void> {
+  /**
+   * As {@link bind}; then reads the account's own entry, which it may be unable to read.
+   * @throws DirectoryRefusal also for a password that must be changed first, despite a successful bind
+   */
+  async prove(
+    dn: string,
+    password: string,
+    attributes: readonly string[],
+  ): Promise<PromiseSettledResult<readonly Entry[]>> {
     await this.bind(dn, password);
-    const code = await this.search(dn, 'base', '(objectClass=*)', ['1.1']).then(
-      () => undefined,
-      (error: unknown) => (error instanceof Error && error.cause instanceof ResultCodeError ? error.cause.code : -1),
-    );
-    if (code === undefined || !RESTRICTED.has(code)) return;
+    const [read] = await Promise.allSettled([this.search(dn, 'base', '(objectClass=*)', attributes)]);
+    const reason: unknown = read.status === 'rejected' ? read.reason : undefined;
+    const cause = reason instanceof Error ? reason.cause : undefined;
+    if (!(cause instanceof ResultCodeError) || !RESTRICTED.has(cause.code)) return read;
     // Not with the first bind: some directories fail for a control that they do not know.
     const policy = new PasswordPolicyControl();
     await this.#client.bind(dn, password, policy).catch(() => undefined);
     if (policy.value?.error === PasswordPolicyError.ChangeAfterReset)
       throw new DirectoryRefusal('the password must be changed first');
+    return read;
   }
 
   /** At most two entries, enough to detect ambiguity. */

@@ -177,8 +177,9 @@ export class Directory {
     const { user_dn: template, required_group } = this.#options.settings;
     if (template === undefined) return this.#bySearch(connection, username, password, as);
     const dn = inserted(template, { username: escapedInDn(username) });
-    await connection.prove(dn, password);
-    const [entry] = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
+    const read = await connection.prove(dn, password, this.#wanted);
+    if (read.status === 'rejected') throw read.reason;
+    const [entry] = read.value;
     if (entry === undefined) throw new Error(`${dn} may not read its entry`);
     await this.#checkGroup(connection, required_group, entry.dn, entry);
     return this.#described(entry);
@@ -199,7 +200,7 @@ export class Directory {
     const bindAs = only?.dn ?? `cn=${randomUUID()},${this.#base}`;
     return as(only?.dn ?? username, async () => {
       const outsider = await refusalOf(() => this.#checkGroup(connection, required_group, bindAs, only));
-      const unproven = await refusalOf(() => connection.prove(bindAs, password));
+      const unproven = await refusalOf(() => connection.prove(bindAs, password, ['1.1']));
       if (only === undefined) throw notExactlyOne(entry);
       for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
       return this.#described(only);

@@ -111,13 +111,14 @@ export class AcmeUpstream implements Upstream {
   async submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer> {
     const { newOrder } = await this.#acme.resources();
     // A CSR may repeat a name, also in another case. Some servers accept an identifier once, in lower case.
-    const names = request.subjectAltNames.map((name) =>
-      name.kind === 'ip' ? `ip ${name.value}` : `dns ${'value' in name ? name.value.toLowerCase() : ''}`,
+    const byName = new Map(
+      request.subjectAltNames.map((name) => {
+        const type = name.kind === 'ip' ? 'ip' : 'dns';
+        const value = 'value' in name ? name.value.toLowerCase() : '';
+        return [`${type} ${value}`, { type, value }];
+      }),
     );
-    const identifiers = [...new Set(names)].map((name) => {
-      const [type, value] = name.split(' ');
-      return { type, value };
-    });
+    const identifiers = [...byName.values()];
     // If the response is lost, the order issues nothing: it has no CSR yet.
     const { location: order } = await this.#acme.post(newOrder, { identifiers });
     if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');

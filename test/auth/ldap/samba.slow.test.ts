@@ -64,7 +64,7 @@ describe.skipIf(!requires('samba', 'root'))('Active Directory', () => {
   };
   const byName = { user_dn: `CN={username},${USERS}` };
 
-  /** The client_id, or why there is none. */
+  /** The client_id, or the error. */
   async function outcome(changes: Partial<LdapSettings>, username: string, password = PASSWORD): Promise<string> {
     const settings: LdapSettings = {
       ...{ url: [`ldaps://localhost:${LDAPS}`], starttls: false, search_filter: '(sAMAccountName={username})' },

@@ -1,6 +1,6 @@
 /**
- * RFC 4180: quotes where required, CRLF between records (LF alone is accepted), one header line. Semicolons instead of
- * commas are read, too, which spreadsheets write in many languages.
+ * RFC 4180: quotes where required, CRLF between records (LF alone is accepted), one header line. Semicolons,
+ * which spreadsheets write in many languages, are read in place of commas.
  */
 
 interface CsvRecord {
