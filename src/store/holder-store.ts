@@ -14,7 +14,7 @@ import { DEVICE_ID } from './device-store.ts';
 import { derivation, deviceHolder, type FleetRules, NO_HOLDER } from './holder-derivation.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
-import { REQUESTED_WITH, requestedWith } from './use-store.ts';
+import { requestedWith } from './use-store.ts';
 
 /** A certificate as an audit record of its use names it. */
 export interface UsedCertificate {
@@ -108,10 +108,11 @@ const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renew
   ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
     renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
     renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca),
-    first_failed_at = coalesce(certificate_use.first_failed_at, excluded.first_failed_at)`;
-// The holders of the certificate that was renewed, and of those that were issued in its renewals.
-const RELATED = `SELECT holder FROM certificate_use WHERE serial = ${REQUESTED_WITH[0]} AND ca = ${REQUESTED_WITH[1]}
-  UNION ALL SELECT holder FROM (${requestedWith('holder', ...REQUESTED_WITH)}) AS renewals`;
+    first_failed_at = coalesce(certificate_use.first_failed_at, excluded.first_failed_at)
+  RETURNING renewed_serial AS serial, renewed_ca AS ca`;
+// The holders of a certificate that was renewed, and of those that were issued in its renewals.
+const RELATED = `SELECT holder FROM certificate_use WHERE serial = @serial AND ca = @ca
+  UNION ALL SELECT holder FROM (${requestedWith('holder', '@serial', '@ca')}) AS renewals`;
 const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
   JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
 const FIRST_REJECTED = `UPDATE certificate_use SET first_failed_at = @at
@@ -120,6 +121,14 @@ const REJECTED = `UPDATE holder SET last_failed_at = @at, last_code = @code, las
   WHERE key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
 const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
   WHERE device = @id AND device_key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
+/** What was read for other certificates that are tracked in the same transaction. */
+interface Tracked {
+  /** What other certificates were requested with, by serial number and issuer. */
+  readonly found: Map<string, Named | undefined>;
+  /** IDs of renewed certificates whose related holders are among those to derive. */
+  readonly related: Set<string>;
+}
+
 const certificates = new WeakMap<Named, Certificate | undefined>();
 
 /** The certificate in a row, which is parsed once. */
@@ -192,35 +201,41 @@ export function holderWrites(db: Database) {
     });
   }
 
-  /** As {@link find}; a certificate with which an authority requests many is read once. @param found what was read */
-  function* findOnce(used: UsedCertificate, found: Map<string, Named | undefined>): Operation<Named | undefined> {
+  /** As {@link find}; a certificate with which an authority requests many is read once. */
+  function* findOnce(used: UsedCertificate, { found }: Tracked): Operation<Named | undefined> {
     const id = `${used.serial} ${used.issuer}`;
     if (!found.has(id)) found.set(id, yield* find(used));
     return found.get(id);
   }
 
-  /**
-   * Determines the holder of a certificate. @returns its key, and those of others whose states may change
-   * @param found of {@link findOnce}
-   */
+  /** Determines the holder of a certificate. @returns its key, and those of others whose states may change */
   function* track(
     { serial, ca, issued }: ChangedCertificate,
     rules: FleetRules,
-    found: Map<string, Named | undefined>,
+    tracked: Tracked,
   ): Operation<readonly string[]> {
     const row = yield* db.get<Named>(BY_ID, serial, ca);
     if (row === undefined) return [];
     const holder = holderOf(row);
-    const before = issued?.with && (yield* findOnce(issued.with, found));
+    const before = issued?.with && (yield* findOnce(issued.with, tracked));
     const isRenewal = before !== undefined && (issued?.renews === true || holderOf(before, row) === holder);
     const renewed = isRenewal ? before : undefined;
     const { issued_at } = row;
     const renewedBy = { renewed_serial: renewed?.serial ?? null, renewed_ca: renewed?.ca ?? null };
-    yield* db.run(TRACK, { serial, ca, holder, issued_at, ...renewedBy });
+    const source = yield* db.get<{ serial: string | null; ca: string }>(TRACK, {
+      serial,
+      ca,
+      holder,
+      issued_at,
+      ...renewedBy,
+    });
     if (issued !== undefined && !rules.expected(row.label ?? row.ca)) return [];
     const devices = row.device_key === null ? [] : [deviceHolder(row.device_key)];
-    const related = yield* db.all<{ holder: string | null }>(RELATED, { serial, ca });
-    return [holder, ...related.flatMap((one) => one.holder ?? []), ...devices];
+    const id = `${source?.serial} ${source?.ca}`;
+    if (source === undefined || source.serial === null || tracked.related.has(id)) return [holder, ...devices];
+    tracked.related.add(id);
+    const related = yield* db.all<{ holder: string | null }>(RELATED, source);
+    return [holder, ...related.flatMap((use) => use.holder ?? []), ...devices];
   }
 
   function* reject(rejection: RejectedRenewal): Operation<readonly string[]> {
@@ -268,8 +283,8 @@ export function holderWrites(db: Database) {
   function* changed(changes: FleetChanges, rules: FleetRules, now: number): Operation<void> {
     const keys = new Set<string>();
     const add = (some: readonly string[]): void => some.forEach((key) => keys.add(key));
-    const found = new Map<string, Named | undefined>();
-    for (const one of changes.certificates ?? []) add(yield* track(one, rules, found));
+    const tracked: Tracked = { found: new Map(), related: new Set() };
+    for (const certificate of changes.certificates ?? []) add(yield* track(certificate, rules, tracked));
     // What a rejection changes must exist.
     yield* derive([...keys], rules, now);
     keys.clear();

@@ -95,7 +95,7 @@ export const requestedWith = (columns: string, serial: string, ca: string): stri
     ORDER BY requested.issued_at DESC LIMIT 20`;
 const ofOwn = (column: string): string => `(SELECT ${column} FROM certificate_use WHERE serial = @serial AND ca = @ca)`;
 /** What a certificate (@serial, @ca) was requested with. */
-export const REQUESTED_WITH = [ofOwn('renewed_serial'), ofOwn('renewed_ca')] as const;
+const REQUESTED_WITH = [ofOwn('renewed_serial'), ofOwn('renewed_ca')] as const;
 
 // A holder may be stuck, or no longer be: its newest certificate was requested with the one that was used, or both with a third.
 const TO_DERIVE = `UPDATE holder SET next_at = 0 WHERE key IN (${requestedWith('holder', '@serial', '@ca')})
