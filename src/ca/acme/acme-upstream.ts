@@ -3,7 +3,7 @@
  * sends the CSR, so any later poll can continue the order.
  */
 import { isIP } from 'node:net';
-import { badRequest, describe, isRefusal } from '../../errors.ts';
+import { badRequest, describe, EstuaryError, isRefusal, isUnavailable } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -54,6 +54,8 @@ interface OrderWork {
   /** Begun by another process, which may have left records. */
   isInherited: boolean;
   expires: number;
+  /** When this process was first refused the certificate. */
+  refusedSince?: number;
   /** As in the log. */
   reason?: string;
 }
@@ -77,6 +79,8 @@ const [SHORTEST_PAUSE, LONGEST_PAUSE] = [50, 500];
 const NEXT_TRY = 5000;
 /** Milliseconds to wait for an order before the request is pending. */
 const LONGEST_LOOK = 4000;
+/** Milliseconds for which an issued certificate may be refused: replicas of the server lag. */
+const LONGEST_REFUSAL = 60_000;
 
 export class AcmeUpstream implements Upstream {
   readonly name = 'acme';
@@ -179,7 +183,7 @@ export class AcmeUpstream implements Upstream {
           const csr = request.csr.toString('base64url');
           ({ json: order, retryAfter } = await this.#acme.post(textOf(order, 'finalize'), { csr }));
         }
-        if (order['status'] === 'valid') return await this.#issued(request, url, textOf(order, 'certificate'));
+        if (order['status'] === 'valid') return await this.#issued(request, url, order);
         const ended = await this.#endOf(order, waiting?.reason);
         if (ended !== undefined) return this.#rejected(request, ended);
         const wait = waiting?.retryAfter ?? retryAfter;
@@ -198,15 +202,25 @@ export class AcmeUpstream implements Upstream {
     }
   }
 
-  /** The certificate exists, so a rejection of its download is not final. */
-  async #issued(request: UpstreamRequest, order: string, certificate: string): Promise<UpstreamAnswer> {
+  #workAt(order: string): OrderWork {
+    const work = this.#orders.get(order);
+    if (work === undefined) throw upstreamFailed(`nobody works on the order ${order}`);
+    return work;
+  }
+
+  /** The certificate exists, so a rejection of its download is not final at once. */
+  async #issued(request: UpstreamRequest, url: string, order: Json): Promise<UpstreamAnswer> {
     try {
-      return { status: 'issued', certificates: await this.#download(certificate) };
+      return { status: 'issued', certificates: await this.#download(textOf(order, 'certificate')) };
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!(error instanceof EstuaryError) || isUnavailable(error)) throw error;
+      const work = this.#workAt(url);
+      work.refusedSince ??= Date.now();
+      if (Date.now() >= Math.min(work.refusedSince + LONGEST_REFUSAL, work.expires))
+        return this.#rejected(request, `The upstream CA does not hand out the certificate: ${error.message}`);
       const reason = `the certificate cannot be fetched yet: ${describe(error)}`;
-      this.#note(request, order, reason);
-      return { status: 'pending', reference: order, retryAfter: this.#options.retryAfter, reason };
+      this.#note(request, url, reason);
+      return { status: 'pending', reference: url, retryAfter: this.#options.retryAfter, reason };
     }
   }
 
@@ -237,8 +251,7 @@ export class AcmeUpstream implements Upstream {
 
   /** Works on all authorizations. @returns what the order waits for; undefined: each authorization is decided */
   async #authorize(request: UpstreamRequest, url: string, order: Json): Promise<Waiting | undefined> {
-    const work = this.#orders.get(url);
-    if (work === undefined) throw upstreamFailed(`nobody works on the order ${url}`);
+    const work = this.#workAt(url);
     work.expires = expiryOf(order);
     const isOpen = order['status'] === 'pending';
     if (!isOpen && !work.isInherited) return undefined;

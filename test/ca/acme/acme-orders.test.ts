@@ -29,7 +29,8 @@ let acme: {
   identifier?: object;
   orderAt?: string;
   isGone?: true;
-  isUnready?: true;
+  /** The status of a download. */
+  refusal?: number;
 };
 let calls: { readonly path: string; readonly payload: Json; readonly kid: unknown; readonly isRead: boolean }[];
 let stored: Map<string, string>;
@@ -89,8 +90,7 @@ beforeAll(async () => {
       case '/finalize':
         return reply(200, { status: 'valid', certificate: url('certificate') });
       case '/certificate':
-        if (acme.isUnready === true)
-          return reply(403, { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'pending' });
+        if (acme.refusal !== undefined) return reply(acme.refusal, { detail: 'pending' });
         return response
           .writeHead(200, { 'Content-Type': 'application/pem-certificate-chain', 'Replay-Nonce': 'nonce' })
           .end(encodePem('CERTIFICATE', root.der));
@@ -353,14 +353,34 @@ describe('a challenge', () => {
   });
 });
 
-test('a certificate that the server does not hand out yet is fetched by a later poll', async () => {
-  const upstream = start();
-  const order = await ordered(upstream);
-  acme.isUnready = true;
-  const reason = expect.stringContaining('the certificate cannot be fetched yet: pending') as string;
-  expect(await upstream.poll(request, order)).toEqual({ status: 'pending', reference: order, retryAfter: 7, reason });
-  delete acme.isUnready;
-  expect(await upstream.poll(request, order)).toMatchObject({ status: 'issued' });
+describe.each([403, 404, 401])('a certificate that the server refuses with %i', (refusal) => {
+  const waiting = async () => {
+    const upstream = start();
+    const order = await ordered(upstream);
+    acme.refusal = refusal;
+    const reason = expect.stringContaining('the certificate cannot be fetched yet: ') as string;
+    expect(await upstream.poll(request, order)).toEqual({ status: 'pending', reference: order, retryAfter: 7, reason });
+    return { upstream, order };
+  };
+
+  test('is fetched by a later poll', async () => {
+    const { upstream, order } = await waiting();
+    delete acme.refusal;
+    expect(await upstream.poll(request, order)).toMatchObject({ status: 'issued' });
+  });
+
+  test.each([
+    ['for a minute', 61_000, 3600],
+    ['until the order expires', 2000, 1],
+  ])('%s: the request fails, with the reason', async (_, later, lifetime) => {
+    acme.expires = new Date(Date.now() + lifetime * 1000).toISOString();
+    const { upstream, order } = await waiting();
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + later);
+    onTestFinished(() => now.mockRestore());
+    const reason = expect.stringMatching(/^The upstream CA does not hand out the certificate: \S/) as string;
+    expect(await upstream.poll(request, order)).toEqual({ status: 'rejected', reason });
+    expect(logged.join()).toContain('does not hand out');
+  });
 });
 
 test('an order that the server has forgotten is unknown, so that it ends', async () => {
