@@ -137,6 +137,14 @@ export function finding(key: string, message: string, ...about: readonly string[
   return about.length === 0 ? { key, message } : { key, message, about };
 }
 
+/** @param pair two keys of a table that need each other */
+export function* bothOrNeither(key: string, pair: Readonly<Record<string, unknown>>): Generator<Finding> {
+  const missing = Object.keys(pair).filter((name) => pair[name] === undefined);
+  const given = Object.keys(pair).find((name) => pair[name] !== undefined);
+  if (missing.length === 1 && given !== undefined)
+    yield finding(`${key}.${given}`, `is given without ${missing[0]} (both, or neither)`, `${key}.${missing[0]}`);
+}
+
 export interface CrossChecks {
   readonly problems: readonly Finding[];
   readonly warnings: readonly Warning[];

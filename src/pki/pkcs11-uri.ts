@@ -88,6 +88,16 @@ function pinFile(source: string): string | undefined {
   return path === '' || !['', 'localhost', undefined].includes(host) ? undefined : path;
 }
 
+/** The URI of a private key, without its PIN. */
+export function privateKeyUri(parts: { readonly [Name in keyof Pkcs11Uri]?: string | number | undefined }): string {
+  const written = (name: string, value: string | number): string =>
+    name === 'id' ? String(value).replace(/../g, '%$&') : encodeURIComponent(value);
+  const given = Object.entries(parts).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${written(name, value)}`,
+  );
+  return `pkcs11:${[...given, 'type=private'].join(';')}`;
+}
+
 /** CK_SLOT_ID, decimal or `0x…`, of at most 64 bits. */
 export const isSlotId = (text: string): boolean =>
   /^(\d{1,20}|0x[0-9a-f]{1,16})$/i.test(text) && BigInt(text) <= 0xffff_ffff_ffff_ffffn;

@@ -1,10 +1,9 @@
 /** The requests of an ACME client (RFC 8555 §6, §7.1 to §7.3): directory, nonces, account, signed requests, errors. */
 import type { KeyObject } from 'node:crypto';
 import { EstuaryError, isUnavailable } from '../../errors.ts';
-import { parseRetryAfter } from '../../retry-after.ts';
 import type { AcmeAccountStore } from '../../store/acme-account-store.ts';
-import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../../https-client.ts';
-import { caUnavailable, refusalOf, shortened, upstreamFailed } from '../remote/upstream.ts';
+import { type ClientTls, type HttpAnswer, HttpClient } from '../../https-client.ts';
+import { refusalOf, shortened, upstreamFailed, waitOf, withoutAnswer } from '../remote/upstream.ts';
 import { externalAccountBinding, type Jwk, jwkOf, signedBody, thumbprint } from './jws.ts';
 
 export interface AcmeClientOptions {
@@ -207,10 +206,8 @@ export class AcmeClient {
     try {
       return await client.call({ method, path, headers, deadline: Date.now() + timeout, ...(body && { body }) });
     } catch (error) {
-      if (!(error instanceof TransportError)) throw error;
-      if (error.isTooLong) throw unreadable(error.message);
       // Every step of an order can be repeated, so a lost response counts as a failed call.
-      throw caUnavailable(error.message, retryAfter);
+      throw withoutAnswer(error, retryAfter);
     }
   }
 
@@ -229,8 +226,6 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
 
 /** 400 or 403 with another type concerns our account or our request, not the device. */
 const fromStatus = (status: number): number => (status === 429 || status === 503 ? status : 500);
-
-const waitOf = ({ headers }: HttpAnswer): number | undefined => parseRetryAfter(headers['retry-after'], Date.now());
 
 function nonceOf({ headers }: HttpAnswer): string | undefined {
   const nonce = headers['replay-nonce'];

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { finding, type Finding } from '../../config/problem.ts';
+import { bothOrNeither, finding, type Finding } from '../../config/problem.ts';
 import { choice, list, optional, path, type Static, table, text } from '../../config/keys.ts';
 import { FileError, type MaterialReader } from '../../config/material/reader.ts';
 import { errorCode } from '../../config/secret.ts';
@@ -100,8 +100,7 @@ function* acmeChecks({ acme: own, profile }: AcmeTable, key: string, isFree: () 
   yield* programChecks({ dns_hook }, `${key}.acme`);
   if (challenge === 'dns-01' && dns_hook === undefined)
     yield finding(`${key}.acme.dns_hook`, 'is missing, and challenge is "dns-01" (a program, or challenge = "none")');
-  if ((eab_kid === undefined) !== (eab_hmac_key === undefined))
-    yield finding(`${key}.acme.eab_kid`, 'and eab_hmac_key go together (both, or neither)', `${key}.acme.eab_hmac_key`);
+  yield* bothOrNeither(`${key}.acme`, { eab_kid, eab_hmac_key });
   if (profile.san.dns === undefined && isFree())
     yield finding(
       `${key}.profile.san.dns`,

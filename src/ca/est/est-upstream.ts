@@ -7,18 +7,17 @@ import { callOperation, RedirectError } from '../../est-protocol/exchange.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
-import { parseRetryAfter } from '../../retry-after.ts';
 import { issuerFirst } from '../remote/issued.ts';
-import { type HttpAnswer, type HttpCaller, TransportError } from '../../https-client.ts';
+import type { HttpAnswer, HttpCaller } from '../../https-client.ts';
 import {
-  caUnavailable,
   refusalOf,
   shortened,
-  Unanswered,
   type Upstream,
   type UpstreamAnswer,
   upstreamFailed,
   type UpstreamRequest,
+  waitOf,
+  withoutAnswer,
 } from '../remote/upstream.ts';
 
 interface EstUpstreamOptions {
@@ -44,20 +43,18 @@ export class EstUpstream implements Upstream {
   readonly continuesAtOnce = false;
   readonly csrAttributes?: () => Promise<Buffer | undefined>;
   readonly #options: EstUpstreamOptions;
-  readonly #client: HttpCaller;
 
   constructor(options: EstUpstreamOptions) {
     this.#options = options;
-    this.#client = options.client;
     if (options.forwardsCsrAttributes) this.csrAttributes = () => this.#csrAttributes();
   }
 
   get hasGivenUp(): boolean {
-    return this.#client.hasGivenUp ?? false;
+    return this.#options.client.hasGivenUp ?? false;
   }
 
   async start(): Promise<void> {
-    await this.#client.start?.();
+    await this.#options.client.start?.();
   }
 
   async submit({ csr }: UpstreamRequest): Promise<UpstreamAnswer> {
@@ -120,16 +117,12 @@ export class EstUpstream implements Upstream {
       });
     } catch (error) {
       if (error instanceof RedirectError) throw upstreamFailed(error.message);
-      if (!(error instanceof TransportError)) throw error;
-      const mayBeIssued = error.mayHaveArrived && csr !== undefined;
-      if (error.isTooLong) throw upstreamFailed(`${mayBeIssued ? 'possibly issued: ' : ''}${error.message}`);
-      if (mayBeIssued) throw new Unanswered(error.message, error);
-      throw caUnavailable(error.message, retryAfter);
+      throw withoutAnswer(error, retryAfter, csr !== undefined);
     }
   }
 
   close(): void {
-    this.#client.close();
+    this.#options.client.close();
   }
 }
 
@@ -142,6 +135,3 @@ function read<T>({ body }: HttpAnswer, parse: (body: Buffer) => T, note = ''): T
     throw upstreamFailed(`${note}its answer cannot be read: ${shortened(error.message)}`);
   }
 }
-
-const waitOf = ({ headers }: Pick<HttpAnswer, 'headers'>): number | undefined =>
-  parseRetryAfter(headers['retry-after'], Date.now());

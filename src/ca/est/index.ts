@@ -1,6 +1,6 @@
 /** `driver = "est"`: a CA behind another EST server. */
 import { existsSync } from 'node:fs';
-import { type Finding, finding, type Problem } from '../../config/problem.ts';
+import { bothOrNeither, type Finding, finding, type Problem } from '../../config/problem.ts';
 import { choice, optional, type Static, table } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
 import { privateKeyInToken } from '../../config/schema/label.ts';
@@ -106,15 +106,8 @@ function* credentialChecks(
   if (pkcs11 !== undefined && file !== undefined)
     yield finding(`${key}.pkcs11`, 'is given, and so is client_key (one of the two)', `${key}.client_key`);
   if (pkcs11 !== undefined) yield* namingFindings(pkcs11, `${key}.pkcs11`, ['token_label']);
-  const pairs = [
-    ['client_certificate', client_certificate, pkcs11 === undefined ? 'client_key' : 'pkcs11', file ?? pkcs11],
-    ['username', username, 'password', password],
-  ] as const;
-  for (const [one, oneValue, other, otherValue] of pairs)
-    if ((oneValue === undefined) !== (otherValue === undefined)) {
-      const [given, missing] = oneValue === undefined ? [other, one] : [one, other];
-      yield finding(`${key}.${given}`, `is set without ${missing} (both, or neither)`, `${key}.${missing}`);
-    }
+  yield* bothOrNeither(key, { client_certificate, [pkcs11 === undefined ? 'client_key' : 'pkcs11']: file ?? pkcs11 });
+  yield* bothOrNeither(key, { username, password });
   if (client_certificate === undefined && username === undefined)
     yield finding(
       `${key}.client_certificate`,
@@ -128,17 +121,14 @@ function* credentialChecks(
 function makeUpstream(material: EstMaterial, context: DriverContext): MadeUpstream {
   const { url, username, password, csrattrs, client_certificate, ...own } = material.table.est;
   const { max_calls: maxCalls, timeout: seconds, max_tls_version: maxVersion } = own;
-  const credentials =
-    username === undefined || password === undefined
-      ? undefined
-      : { username, reveal: () => password.reveal().toString('utf8') };
   const timeout = seconds * 1000;
   const upstream = new EstUpstream({
     client:
       tokenClient(material, context) ?? new HttpClient(new URL(url).origin, { ...clientTls(material), maxVersion }),
     url,
     hasCertificate: client_certificate !== undefined,
-    password: credentials,
+    password:
+      username === undefined ? undefined : { username, reveal: () => password?.reveal().toString('utf8') ?? '' },
     forwardsCsrAttributes: csrattrs === 'upstream',
     timeout,
     retryAfter: context.retryAfter,

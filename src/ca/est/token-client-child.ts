@@ -2,6 +2,7 @@
 import { createSecureContext } from 'node:tls';
 import { codeOf } from '../../errors.ts';
 import { withPinFile } from '../../pki/pkcs11-engine.ts';
+import { privateKeyUri } from '../../pki/pkcs11-uri.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { initialized, serve } from '../../process/serve.ts';
 import { named } from '../pkcs11/cryptoki.ts';
@@ -32,7 +33,10 @@ const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' i
 async function open({ init, token, pool }: Opened): Promise<HttpClient> {
   await pool.use((session) => requirePrivateKeys(token, session, init.access));
   if (token.info.maxSessions === 1) pool.closeIdle();
-  const { url, maxVersion, engine, key, ca, cert, access } = init;
+  const { url, maxVersion, engine, ca, cert, access } = init;
+  const { token_label, slot, manufacturer, model, serial, key_label, key_id } = access;
+  const names = { token: token_label, manufacturer, model, serial, 'slot-id': slot, object: key_label, id: key_id };
+  const key = privateKeyUri(names);
   const tls = { ...(ca === undefined ? {} : { ca }), cert, maxVersion, privateKeyEngine: engine };
   const context = (source: string): HttpClient =>
     new HttpClient(url, { secureContext: createSecureContext({ ...tls, privateKeyIdentifier: `${key}${source}` }) });

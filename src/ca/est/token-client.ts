@@ -28,13 +28,8 @@ interface TokenClientOptions {
 }
 
 /** The child's start payload. */
-export interface TokenClientInit {
-  readonly url: string;
-  readonly maxVersion: SecureVersion;
-  readonly engine: string;
+export interface TokenClientInit extends Pick<TokenClientOptions, 'url' | 'maxVersion' | 'engine'> {
   readonly access: TokenAccess & KeyReference;
-  /** The same as a URI (RFC 7512), without the PIN. */
-  readonly key: string;
   /** PEM. */
   readonly ca: string | undefined;
   readonly cert: string;
@@ -55,7 +50,7 @@ export class TokenHttpClient implements HttpCaller {
     const { maxCalls, retryAfter, env, log, onOutput } = options;
     const logIn = loggedIn(token.pin);
     const init: TokenClientInit = {
-      ...{ url, maxVersion, engine, access: token, key: keyUri(token) },
+      ...{ url, maxVersion, engine, access: token },
       ca: trustAnchors && pemOf(trustAnchors),
       cert: pemOf(certificates),
     };
@@ -123,26 +118,3 @@ export class TokenHttpClient implements HttpCaller {
 /** The child is the same program. */
 const isResult = (value: unknown): value is TokenCallResult =>
   isObject(value) && ('mayHaveArrived' in value || ('status' in value && value['body'] instanceof Uint8Array));
-
-function keyUri({
-  token_label,
-  slot,
-  manufacturer,
-  model,
-  serial,
-  key_label,
-  key_id,
-}: TokenAccess & KeyReference): string {
-  const parts = {
-    ...{ token: token_label, manufacturer, model, serial, 'slot-id': slot },
-    ...{ object: key_label, id: key_id === undefined ? undefined : Buffer.from(key_id, 'hex').toString('latin1') },
-  };
-  const named = Object.entries(parts).flatMap(([name, value]) =>
-    value === undefined
-      ? []
-      : [`${name}=${percentEncoded(Buffer.from(String(value), name === 'id' ? 'latin1' : 'utf8'))}`],
-  );
-  return `pkcs11:${[...named, 'type=private'].join(';')}`;
-}
-
-const percentEncoded = (octets: Buffer): string => octets.toString('hex').replace(/../g, '%$&');

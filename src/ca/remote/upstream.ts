@@ -3,9 +3,11 @@
  * responses.
  */
 import { badRequest, failed, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
+import { type HttpAnswer, TransportError } from '../../https-client.ts';
 import type { VerifiedCsr } from '../../pki/pkcs10/csr.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual, type Name } from '../../pki/x509/name.ts';
+import { parseRetryAfter } from '../../retry-after.ts';
 import type { IssuanceRequest } from '../driver.ts';
 
 /** One submission, forwarded as the device signed it. */
@@ -124,6 +126,18 @@ export function refusalOf({ status, text, retryAfter }: Refusal, usualRetryAfter
     });
   if (status === 429 || status === 503) return caUnavailable(detail, retryAfter ?? usualRetryAfter);
   return upstreamFailed(detail);
+}
+
+/** Seconds that the upstream asks to wait. */
+export const waitOf = ({ headers }: Pick<HttpAnswer, 'headers'>): number | undefined =>
+  parseRetryAfter(headers['retry-after'], Date.now());
+
+/** What a call without an answer means; other errors as they are. @param issues of a submission */
+export function withoutAnswer(error: unknown, retryAfter: number, issues = false): unknown {
+  if (!(error instanceof TransportError)) return error;
+  const mayBeIssued = issues && error.mayHaveArrived;
+  if (error.isTooLong) return upstreamFailed(`${mayBeIssued ? 'possibly issued: ' : ''}${error.message}`);
+  return mayBeIssued ? new Unanswered(error.message, error) : caUnavailable(error.message, retryAfter);
 }
 
 /** 503. @param detail for the log */

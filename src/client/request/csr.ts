@@ -7,6 +7,7 @@ import { attribute, extensionRequest, signCsr } from '../../pki/pkcs10/csr-build
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { comparableGeneralNames, type GeneralName, ipAddress } from '../../pki/x509/general-name.ts';
 import { newKeyPair } from '../../pki/x509/key-pair.ts';
+import { privateKeyUri } from '../../pki/pkcs11-uri.ts';
 import { parseDistinguishedName, parseName } from '../../pki/x509/name.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import {
@@ -17,7 +18,7 @@ import {
 } from '../../pki/x509/signature-algorithms.ts';
 import { ClientError } from '../client-error.ts';
 import type { CertificateConfig } from '../config/schema.ts';
-import { idOfKeyUri, isKeyUri, keyUri } from '../token/key-uri.ts';
+import { idOfKeyUri, isKeyUri } from '../token/key-uri.ts';
 import type { TokenKeys } from '../token/token.ts';
 import type { RequestPlan, Wanted } from './demands.ts';
 
@@ -79,7 +80,7 @@ export async function makeTokenKey(
   name: string,
 ): Promise<PrivateKey> {
   await keys.generate(keyType, id, name);
-  return tokenKey(keys, keyUri(label, id), id);
+  return tokenKey(keys, privateKeyUri({ token: label, id }), id);
 }
 
 /** @param text of a file: PEM, or a URI. @param keys of the configured token. @throws ClientError `KEY_UNUSABLE` */

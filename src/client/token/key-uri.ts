@@ -1,10 +1,5 @@
 /** URIs of keys in tokens (RFC 7512), used in files in place of PEM. */
 
-/** @param id CKA_ID, hex */
-export function keyUri(label: string, id: string): string {
-  return `pkcs11:token=${encodeURIComponent(label)};id=${id.replace(/../g, '%$&')};type=private`;
-}
-
 export const isKeyUri = (text: string): boolean => text.startsWith('pkcs11:');
 
 /** CKA_ID in hex; undefined if the URI identifies the key differently. */

@@ -1,7 +1,7 @@
 /** Checks on directories, identity providers and mutually exclusive methods. */
 import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
-import { finding, type Finding } from '../problem.ts';
+import { bothOrNeither, finding, type Finding } from '../problem.ts';
 import { countsAt } from './names.ts';
 
 export function* authChecks(config: Config): Generator<Finding> {
@@ -24,10 +24,10 @@ function* ldapChecks(config: Config): Generator<Finding> {
       );
   }
   yield* oneOfTwo('auth.ldap', ldap, 'user_dn', 'search_base');
-  if ((ldap.bind_dn === undefined) !== (ldap.bind_password === undefined))
-    yield finding('auth.ldap.bind_dn', 'and bind_password go together (both, or neither)', 'auth.ldap.bind_password');
-  if (ldap.bind_password?.length === 0) yield finding('auth.ldap.bind_password', 'is empty (the password of bind_dn)');
-  if (ldap.user_dn !== undefined && ldap.bind_dn !== undefined)
+  const { bind_dn, bind_password } = ldap;
+  yield* bothOrNeither('auth.ldap', { bind_dn, bind_password });
+  if (bind_password?.length === 0) yield finding('auth.ldap.bind_password', 'is empty (the password of bind_dn)');
+  if (ldap.user_dn !== undefined && bind_dn !== undefined)
     yield finding(
       'auth.ldap.bind_dn',
       'is given, and user_dn needs no search (search_base instead of user_dn, or no bind_dn)',

@@ -1,7 +1,7 @@
 import { driverOf } from '../../ca/drivers.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { type ConfiguredLabel, labelsOf } from '../labels.ts';
-import { type Finding, finding } from '../problem.ts';
+import { bothOrNeither, type Finding, finding } from '../problem.ts';
 import { hasFreeRequesters } from './names.ts';
 import { OPERATION_NAMES } from '../vocabulary.ts';
 import { ATTRIBUTE_ALLOWED, checkAttributeName } from '../schema/formats.ts';
@@ -190,10 +190,7 @@ function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
 function* authorizationChecks({ authorization }: CaConfig, key: string): Generator<Finding> {
   if (authorization === undefined) return;
   const { client_certificate, client_key } = authorization;
-  if ((client_certificate === undefined) === (client_key === undefined)) return;
-  const [given, missing] =
-    client_key === undefined ? ['client_certificate', 'client_key'] : ['client_key', 'client_certificate'];
-  yield finding(`${key}.${given}`, `is given without ${missing} (both, or neither)`, `${key}.${missing}`);
+  yield* bothOrNeither(key, { client_certificate, client_key });
 }
 
 function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: string): Generator<Finding> {

@@ -70,7 +70,7 @@ describe('a remote driver', () => {
       `${certificate}\nclient_key = "ca/root.key"\n${token}\nkey_label = "ra"`,
       'pkcs11: is given, and so is client_key',
     ],
-    ['no certificate', `${token}\nkey_label = "ra"`, 'pkcs11: is set without client_certificate'],
+    ['no certificate', `${token}\nkey_label = "ra"`, 'pkcs11: is given without client_certificate'],
     ['no name of the key', `${certificate}\n${token}`, 'pkcs11.key_label: is missing, and so is key_id'],
     [
       'two names of the key',

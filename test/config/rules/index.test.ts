@@ -223,7 +223,7 @@ describe('what several keys say together', () => {
     [
       'an account of the directory without a password',
       toml('[auth.ldap]\nurl = "ldaps://a"\nsearch_base = "dc=example"\nbind_dn = "cn=reader,dc=example"'),
-      'auth.ldap.bind_dn: and bind_password go together (both, or neither)',
+      'auth.ldap.bind_dn: is given without bind_password (both, or neither)',
     ],
     [
       'one-time passwords and LDAP at one label',
