@@ -1,4 +1,4 @@
-/** Client certificates that nginx and HAProxy forward (RFC 9440), with the configurations of config/proxies. */
+/** Client certificates that nginx, HAProxy and Apache forward (RFC 9440), with the configurations of config/proxies. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -187,101 +187,119 @@ const PROXIES = {
     arguments: (file: string) => ['-c', file, '-e', 'stderr', '-g', 'daemon off; master_process off;'],
   },
   haproxy: { command: 'haproxy', file: 'haproxy.cfg', arguments: (file: string) => ['-db', '-f', file] },
+  Apache: { command: 'apache2', file: 'apache.conf', arguments: (file: string) => ['-D', 'FOREGROUND', '-f', file] },
 } as const;
 
-describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as const)('through %s', (name) => {
-  let child: ChildProcess | undefined;
-  let dir: string;
-  let port: number;
+/** What a package's own configuration has around it. */
+const aroundApache = (dir: string): string =>
+  ['mpm_event', 'authz_core', 'headers', 'proxy', 'proxy_http', 'ssl']
+    .map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so\n`)
+    .join('') +
+  `ServerRoot ${dir}\nPidFile ${dir}/apache.pid\nErrorLog ${dir}/error.log\n${process.getuid?.() === 0 ? 'User www-data\n' : ''}`;
 
-  beforeAll(async () => {
-    dir = mkdtempSync(join(tmpdir(), 'estuary-proxy-'));
-    port = await freePort();
-    const front = await makeClient('CN=front', proxyCa, {
-      extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))],
-    });
-    const files: Record<string, string> = {
-      'est.pem': pemOf(front),
-      'est.key': keyOf(front),
-      'est-and-key.pem': pemOf(front) + keyOf(front),
-      'proxy.pem': proxy.cert,
-      'proxy.key': proxy.key,
-      'proxy-and-key.pem': proxy.cert + proxy.key,
-      'estuary-root.pem': estuary.root,
-      'client-anchors.pem': estuary.root,
-    };
-    for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
-    const { command, file, arguments: argumentsOf } = PROXIES[name];
-    const configuration = readFileSync(join(ROOT, 'config/proxies', file), 'utf8')
-      .replaceAll(/\/etc\/(nginx|haproxy)\//g, `${dir}/`)
-      .replace('127.0.0.1:9443', `127.0.0.1:${estuary.server.port('est')}`)
-      .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
-      .replace('bind :443', `bind 127.0.0.1:${port}`)
-      .replace('events {', `pid ${dir}/nginx.pid;\nerror_log stderr;\nevents {`)
-      .replace('http {', `http {\n  access_log off;`);
-    writeFileSync(join(dir, file), configuration);
-    child = spawn(findCommand(command) ?? command, argumentsOf(join(dir, file)), {
-      stdio: ['ignore', 'ignore', 'ignore'],
-    });
-    await untilReady(name, () => accepts(port));
-  });
-  afterAll(async () => {
-    await killed(child);
-    removeFolder(dir);
-  });
+describe.skipIf(!requires('nginx', 'haproxy', 'apache')).each(['nginx', 'haproxy', 'Apache'] as const)(
+  'through %s',
+  (name) => {
+    let child: ChildProcess | undefined;
+    let dir: string;
+    let port: number;
 
-  const renew = (
-    client: ClientIdentity | undefined,
-    headers: Record<string, string | string[]> = {},
-  ): Promise<Answer> =>
-    call({
-      port,
-      path: '/.well-known/est/simplereenroll',
-      method: 'POST',
-      headers: { 'Content-Type': 'application/pkcs10', ...headers },
-      body: csr(),
-      tls: { ca: pemOf(proxyCa), ...client },
-      agent: new Agent({ keepAlive: false, localAddress: DEVICE }),
+    beforeAll(async () => {
+      dir = mkdtempSync(join(tmpdir(), 'estuary-proxy-'));
+      port = await freePort();
+      const front = await makeClient('CN=front', proxyCa, {
+        extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))],
+      });
+      const files: Record<string, string> = {
+        'est.pem': pemOf(front),
+        'est.key': keyOf(front),
+        'est-and-key.pem': pemOf(front) + keyOf(front),
+        'proxy.pem': proxy.cert,
+        'proxy.key': proxy.key,
+        'proxy-and-key.pem': proxy.cert + proxy.key,
+        'estuary-root.pem': estuary.root,
+        'client-anchors.pem': estuary.root,
+      };
+      for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
+      const { command, file, arguments: argumentsOf } = PROXIES[name];
+      const configuration = readFileSync(join(ROOT, 'config/proxies', file), 'utf8')
+        .replaceAll(/\/etc\/(nginx|haproxy|apache2)\//g, `${dir}/`)
+        .replace(/(127\.0\.0\.1|localhost):9443/, `$1:${estuary.server.port('est')}`)
+        .replace(/Listen 443([^]*) \*:443>/, `${aroundApache(dir)}Listen 127.0.0.1:${port}$1 *:${port}>`)
+        .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+        .replace('bind :443', `bind 127.0.0.1:${port}`)
+        .replace('events {', `pid ${dir}/nginx.pid;\nerror_log stderr;\nevents {`)
+        .replace('http {', `http {\n  access_log off;`);
+      writeFileSync(join(dir, file), configuration);
+      child = spawn(findCommand(command) ?? command, argumentsOf(join(dir, file)), {
+        stdio: ['ignore', 'ignore', 'ignore'],
+      });
+      await untilReady(name, () => accepts(port));
+    });
+    afterAll(async () => {
+      await killed(child);
+      removeFolder(dir);
     });
 
-  test('a client certificate renews, and the address of the client is recorded', async () => {
-    const answer = await renew(device);
-    expect(inShort(answer)).toMatch(/^200/);
-    const { json } = await estuary.admin('GET', '/admin/audit?type=auth.mtls&limit=1000');
-    const id = answer.headers['x-request-id'];
-    expect(itemsOf(json).find(({ request_id }) => request_id === id)).toMatchObject({
-      subject: 'CN=device-1',
-      address: DEVICE,
+    const renew = (
+      client: ClientIdentity | undefined,
+      headers: Record<string, string | string[]> = {},
+    ): Promise<Answer> =>
+      call({
+        port,
+        path: '/.well-known/est/simplereenroll',
+        method: 'POST',
+        headers: { 'Content-Type': 'application/pkcs10', ...headers },
+        body: csr(),
+        tls: { ca: pemOf(proxyCa), ...client },
+        agent: new Agent({ keepAlive: false, localAddress: DEVICE }),
+      });
+
+    test('a client certificate renews, and the address of the client is recorded', async () => {
+      const answer = await renew(device);
+      expect(inShort(answer)).toMatch(/^200/);
+      const { json } = await estuary.admin('GET', '/admin/audit?type=auth.mtls&limit=1000');
+      const id = answer.headers['x-request-id'];
+      expect(itemsOf(json).find(({ request_id }) => request_id === id)).toMatchObject({
+        subject: 'CN=device-1',
+        address: DEVICE,
+      });
     });
-  });
 
-  test('another client certificate, or none, is refused', async () => {
-    expect((await renew(other)).status).toBe(403);
-    expect(inShort(await renew(undefined))).toBe('401 client certificate required');
-  });
+    test('a header of 64 KiB reaches the server', async () => {
+      const Authorization = `Negotiate ${Buffer.alloc(65_536).toString('base64')}`;
+      expect((await renew(device, { Authorization })).status).toBe(200);
+      expect(inShort(await renew(undefined, { Authorization }))).toBe('401 client certificate required');
+    });
 
-  test.each([
-    ['folded', () => header(device.cert).replace(/^(.{40})/, '$1\r\n ')],
-    ['oversized', () => `:${'AAAA'.repeat(12_000)}:`],
-  ])('a header that is %s gains nothing', async (_, value) => {
-    // One request: two have signatures, and so lengths, that can differ.
-    const body = csr();
-    const text = await sendRaw(
-      port,
-      { ca: pemOf(proxyCa) },
-      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    );
-    expect(text).toMatch(/^HTTP\/1\.1 4(00|01|31) /);
-  });
+    test('another client certificate, or none, is refused', async () => {
+      expect((await renew(other)).status).toBe(403);
+      expect(inShort(await renew(undefined))).toBe('401 client certificate required');
+    });
 
-  test.each<[string, () => Record<string, string | string[]>]>([
-    ['Client-Cert', () => ({ 'Client-Cert': header(device.cert) })],
-    ['two of them', () => ({ 'Client-Cert': [header(device.cert), header(device.cert)] })],
-    ['in other letters', () => ({ 'client-CERT': header(device.cert), 'CLIENT-cert-CHAIN': header(device.cert) })],
-    ['and an address', () => ({ 'Client-Cert': header(device.cert), 'X-Forwarded-For': '192.0.2.1' })],
-  ])('a client cannot spoof the headers: %s', async (_, headers) => {
-    expect(inShort(await renew(undefined, headers()))).toBe('401 client certificate required');
-    expect((await renew(other, headers())).status).toBe(403);
-    expect((await renew(device, headers())).status).toBe(200);
-  });
-});
+    test.each([
+      ['folded', () => header(device.cert).replace(/^(.{40})/, '$1\r\n ')],
+      ['oversized', () => `:${'AAAA'.repeat(12_000)}:`],
+    ])('a header that is %s gains nothing', async (_, value) => {
+      // One request: two have signatures, and so lengths, that can differ.
+      const body = csr();
+      const text = await sendRaw(
+        port,
+        { ca: pemOf(proxyCa) },
+        `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect(text).toMatch(/^HTTP\/1\.1 4(00|01|31) /);
+    });
+
+    test.each<[string, () => Record<string, string | string[]>]>([
+      ['Client-Cert', () => ({ 'Client-Cert': header(device.cert) })],
+      ['two of them', () => ({ 'Client-Cert': [header(device.cert), header(device.cert)] })],
+      ['in other letters', () => ({ 'client-CERT': header(device.cert), 'CLIENT-cert-CHAIN': header(device.cert) })],
+      ['and an address', () => ({ 'Client-Cert': header(device.cert), 'X-Forwarded-For': '192.0.2.1' })],
+    ])('a client cannot spoof the headers: %s', async (_, headers) => {
+      expect(inShort(await renew(undefined, headers()))).toBe('401 client certificate required');
+      expect((await renew(other, headers())).status).toBe(403);
+      expect((await renew(device, headers())).status).toBe(200);
+    });
+  },
+);
