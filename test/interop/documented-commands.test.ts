@@ -127,6 +127,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     kadmin: 'changes the realm and files of the machine; test/support/kdc.ts does the same in a folder',
     kinit: 'test/interop/curl-negotiate.test.ts',
     setspn: 'needs a Windows domain controller',
+    'samba-tool': 'test/auth/ldap/samba.slow.test.ts',
   },
   'docs/guides/hsm.md': {
     softhsm2: 'test/main/commands/ca-init.slow.test.ts, with a token in a folder',

@@ -35,8 +35,11 @@ export class AccountLookup {
     const isSingle = components.length === 1;
     // An enterprise principal (RFC 6806 §5) is a userPrincipalName in one component.
     const principal = isSingle && primary.includes('@') ? primary : `${components.join('/')}@${realm}`;
+    const escaped = { primary: escapedInFilter(primary), principal: escapedInFilter(principal) };
+    // An account whose userPrincipalName has no realm gets tickets as the account that has this name: neither counts.
+    const rivals = isSingle && principal !== primary ? '(userPrincipalName={primary})' : '';
     const valuesOf = await this.#directory.lookUp({
-      filter: inserted(filter, { primary: escapedInFilter(primary), principal: escapedInFilter(principal) }),
+      filter: inserted(`(|${filter.startsWith('(') ? filter : `(${filter})`}${rivals})`, escaped),
       attributes: [...NAMES, attribute],
       required_group,
     });

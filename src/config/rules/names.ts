@@ -7,7 +7,7 @@ import type { CaTable } from '../schema/label.ts';
 
 /** Warnings from the keys alone; material/clients.ts adds those from files. */
 export function* nameWarnings(config: Config): Generator<Warning> {
-  const { otp, est, cmc, gssapi } = config;
+  const { otp, est, cmc } = config;
   const labels = labelsOf(config);
   const ca = labels.map(({ table }) => table);
   const byToken = otp.enabled && ca.some((table) => countsAt(table, 'otp') && allowsAnyName(table));
@@ -23,12 +23,6 @@ export function* nameWarnings(config: Config): Generator<Warning> {
         `auth.${method}.bind`,
         `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
       );
-  const template = gssapi.default_template;
-  if (gssapi.enabled && template !== undefined && !/\{(principal|instance)\}/.test(template))
-    yield finding(
-      'gssapi.default_template',
-      'omits the instance: all principals with the same primary get the same subject ({principal}, or add {instance})',
-    );
   for (const { key, table } of labels) {
     yield* certificateWarnings(config, table, key);
     yield* templateWarnings(table, key);

@@ -25,15 +25,18 @@ const unescaped = (text: string): string =>
   text.replace(/\\([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 const equal = (one: string | undefined, other: string): boolean => one?.toLowerCase() === other.toLowerCase();
 
-/** A directory that knows only filters of the default form, without regard to case, as Active Directory does. */
+/** A directory that knows only filters of the lookup with the default form, without regard to case, as Active Directory does. */
 const directoryOf = (entries: readonly Entry[], asked: string[] = []) => ({
   lookUp: ({ filter }: { readonly filter: string }) => {
     asked.push(filter);
-    const [, account = '', upn = ''] =
-      /^\(\|\(sAMAccountName=(.*?)\)\(userPrincipalName=(.*?)\)\)$/s.exec(filter) ?? [];
+    const [, account = '', ...names] =
+      /^\(\|\(\|\(sAMAccountName=(.*?)\)\(userPrincipalName=(.*?)\)\)(?:\(userPrincipalName=(.*?)\))?\)$/s.exec(
+        filter,
+      ) ?? [];
     const found = entries.filter(
       (entry) =>
-        equal(entry['sAMAccountName'], unescaped(account)) || equal(entry['userPrincipalName'], unescaped(upn)),
+        equal(entry['sAMAccountName'], unescaped(account)) ||
+        names.some((upn: string | undefined) => upn !== undefined && equal(entry['userPrincipalName'], unescaped(upn))),
     );
     const [only, ...others] = found;
     if (only === undefined || others.length > 0) return Promise.reject(new CredentialRefused('not exactly one'));
@@ -57,6 +60,8 @@ const ENTRIES: readonly Entry[] = [
   { sAMAccountName: 'twin', userPrincipalName: 'twin@CORP.EXAMPLE' },
   { sAMAccountName: 'other', userPrincipalName: 'TWIN@corp.example' },
   { sAMAccountName: 'hurt$&', userPrincipalName: '{primary}@corp.example' },
+  { sAMAccountName: 'victim' },
+  { sAMAccountName: 'mallory', userPrincipalName: 'Victim' },
 ];
 
 test.each([
@@ -70,6 +75,8 @@ test.each([
   ['hurt$&@CORP.EXAMPLE', 'hurt$&@CORP.EXAMPLE'],
   // Active Directory gives the computer printer9$ also tickets as printer9.
   ['printer9@CORP.EXAMPLE', 'rejected'],
+  // Nor is a ticket that an account without a realm in its userPrincipalName gets as another one.
+  ['victim@CORP.EXAMPLE', 'rejected'],
   ['alice@PARTNER.EXAMPLE', 'rejected'],
   ['alice/admin@CORP.EXAMPLE', 'rejected'],
   ['nobody@CORP.EXAMPLE', 'rejected'],
@@ -87,9 +94,9 @@ test('values are escaped in the filter, and a placeholder in a value stays as it
   await ask('{principal}@CORP.EXAMPLE');
   await ask("$'$&@CORP.EXAMPLE");
   expect(asked).toEqual([
-    String.raw`(|(sAMAccountName=a\2a\29\28b\5c)(userPrincipalName=a\2a\29\28b\5c@CORP.EXAMPLE))`,
-    '(|(sAMAccountName={principal})(userPrincipalName={principal}@CORP.EXAMPLE))',
-    "(|(sAMAccountName=$'$&)(userPrincipalName=$'$&@CORP.EXAMPLE))",
+    String.raw`(|(|(sAMAccountName=a\2a\29\28b\5c)(userPrincipalName=a\2a\29\28b\5c@CORP.EXAMPLE))(userPrincipalName=a\2a\29\28b\5c))`,
+    '(|(|(sAMAccountName={principal})(userPrincipalName={principal}@CORP.EXAMPLE))(userPrincipalName={principal}))',
+    "(|(|(sAMAccountName=$'$&)(userPrincipalName=$'$&@CORP.EXAMPLE))(userPrincipalName=$'$&))",
   ]);
 });
 
@@ -135,7 +142,12 @@ test('property: one account is one requester, and nobody is another account', as
     minLength: 1,
     maxLength: 3,
   });
-  const account = fc.record({ name: word, isComputer: fc.boolean(), alias: fc.option(word, { nil: undefined }) });
+  const account = fc.record({
+    name: word,
+    isComputer: fc.boolean(),
+    alias: fc.option(word, { nil: undefined }),
+    suffix: fc.constantFrom('', `@${REALM.toLowerCase()}`),
+  });
   const unlike = (one: { readonly name: string; readonly isComputer: boolean }): string =>
     `${one.name}${one.isComputer ? '$' : ''}`.toLowerCase();
   await fc.assert(
@@ -145,9 +157,9 @@ test('property: one account is one requester, and nobody is another account', as
       async (list, flips) => {
         const spelled = (text: string): string =>
           Array.from(text, (character) => (flips.next().value === true ? character.toUpperCase() : character)).join('');
-        const entries = list.map(({ name, isComputer, alias }) => ({
+        const entries = list.map(({ name, isComputer, alias, suffix }) => ({
           sAMAccountName: `${name}${isComputer ? '$' : ''}`,
-          ...(alias === undefined ? {} : { userPrincipalName: `${alias}@${REALM.toLowerCase()}` }),
+          ...(alias === undefined ? {} : { userPrincipalName: `${alias}${suffix}` }),
         }));
         const ask = requesterOf(entries);
         for (const [n, { sAMAccountName: name, userPrincipalName: upn }] of entries.entries()) {
@@ -155,7 +167,10 @@ test('property: one account is one requester, and nobody is another account', as
           const isFree = (text: string): boolean =>
             entries.every(
               (other, at) =>
-                at === n || (!equal(other.sAMAccountName, text) && !equal(other.userPrincipalName, `${text}@${REALM}`)),
+                at === n ||
+                ![other.sAMAccountName, other.userPrincipalName].some(
+                  (taken) => equal(taken, text) || equal(taken, `${text}@${REALM}`),
+                ),
             );
           // What the KDC gives to the account: its name, its alias in both forms, and a computer's name without the $.
           const got = [
