@@ -2364,6 +2364,8 @@ export interface operations {
                 search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -2384,6 +2386,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Token"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -2919,6 +2927,8 @@ export interface operations {
                 expires_before?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -2939,6 +2949,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Certificate"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -3263,6 +3279,8 @@ export interface operations {
                 seen_before?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -3283,6 +3301,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Holder"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -3967,6 +3991,8 @@ export interface operations {
             query?: {
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -3987,6 +4013,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Renewal"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                 };
             };
@@ -4292,6 +4324,8 @@ export interface operations {
             query?: {
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -4312,6 +4346,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["NotificationReceiver"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                 };
             };
@@ -4452,6 +4492,8 @@ export interface operations {
                 search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -4472,6 +4514,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Request"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -5001,6 +5049,8 @@ export interface operations {
                 search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -5021,6 +5071,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["ListedDevice"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -5463,6 +5519,8 @@ export interface operations {
             query?: {
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -5483,6 +5541,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Ca"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                 };
             };
@@ -5775,6 +5839,8 @@ export interface operations {
             query?: {
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -5795,6 +5861,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Lockout"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };
@@ -5939,6 +6011,8 @@ export interface operations {
                 request_id?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
+                /** @description true: also counts the records that match, up to 10,000. */
+                total?: "true" | "false";
                 /** @description The largest number of items in one response. */
                 limit?: number;
                 /** @description next_cursor of the previous response; absent for the first page. */
@@ -5959,6 +6033,12 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["AuditRecord"][];
                         next_cursor: string | null;
+                        /** @description With `total=true`. */
+                        total?: {
+                            count: number;
+                            /** @description false: there are or may be more. */
+                            exact: boolean;
+                        };
                     };
                     "text/csv": unknown;
                 };

@@ -126,11 +126,13 @@ export function holderLists(db: Database) {
           ? ''
           : ` AND (h.ends, h.position) ${order === 'asc' ? '<=' : '>='} (@upto_ends, @upto_place)`;
       const rows = yield* db.all<Stored>(
-        `SELECT ${SHOWN} ${FROM} WHERE ${range}${further}${upto} ${sorted} LIMIT @take`,
+        `SELECT ${filter.counts ? 'h.ends, h.position' : SHOWN} ${FROM} WHERE ${range}${further}${upto} ${sorted} LIMIT @take`,
         { ...parameters, take: limit + 1, ...(stop && { upto_ends: stop.ends, upto_place: stop.position }) },
       );
       const shown = rows.slice(0, limit);
       const end = rows.length > limit ? shown.at(-1) : stop;
+      if (filter.counts)
+        return { items: [], next_cursor: null, total: { count: shown.length, exact: end === undefined } };
       return { items: shown.map(toListed), next_cursor: end === undefined ? null : cursorOf(end) };
     }),
     countHolders: quickRead(() => db.all<HolderCount>('SELECT label, state, n FROM holder_count WHERE n <> 0')),

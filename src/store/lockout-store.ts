@@ -60,7 +60,7 @@ export function lockoutReads(db: Database) {
         { now, ...readPlace(request), take: limit + 1 },
       );
       const key = (row: ListedLockout): string => `${row.locked_until}:${row.key}`;
-      return toPage('lockout', rows, limit, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
+      return toPage('lockout', rows, request, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
     }),
   };
 }

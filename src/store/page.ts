@@ -4,6 +4,15 @@ export interface Page<T> {
   readonly items: readonly T[];
   /** null: the end of the list. Otherwise it may continue, even after a partial page. */
   readonly next_cursor: string | null;
+  /** In place of the items, if the request `counts`. */
+  readonly total?: Total;
+}
+
+/** How many rows a list has. */
+export interface Total {
+  readonly count: number;
+  /** false: there may be more. */
+  readonly exact: boolean;
 }
 
 export type Order = 'asc' | 'desc';
@@ -13,6 +22,8 @@ export interface PageRequest {
   readonly cursor?: string | undefined;
   /** Default: oldest first. */
   readonly order?: Order | undefined;
+  /** Counts the rows, up to the limit, and as far as a page may search. */
+  readonly counts?: true;
 }
 
 /** Rows per page when reading a whole list. */
@@ -77,7 +88,7 @@ export function invalidCursor(): Error {
 export function toPage<Row, Item>(
   list: ListName,
   rows: readonly Row[],
-  limit: number,
+  { limit, counts }: PageRequest,
   key: (row: Row) => string | number,
   item: (row: Row) => Item,
   stopped?: number,
@@ -85,6 +96,7 @@ export function toPage<Row, Item>(
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const end = rows.length > limit && last !== undefined ? key(last) : stopped;
+  if (counts) return { items: [], next_cursor: null, total: { count: shown.length, exact: end === undefined } };
   return {
     items: shown.map(item),
     next_cursor: end === undefined ? null : Buffer.from(`${list}:${end}`, 'utf8').toString('base64url'),
@@ -95,7 +107,7 @@ export function toPage<Row, Item>(
 export function pageByPosition<Row extends object, Item>(
   list: ListName,
   { rows, stopped }: { readonly rows: readonly (Row & { readonly position: number })[]; readonly stopped?: number },
-  limit: number,
+  page: PageRequest,
   item: (row: Row) => Item,
 ): Page<Item> {
   const withoutPosition = (row: Row): Item => {
@@ -103,5 +115,5 @@ export function pageByPosition<Row extends object, Item>(
     delete rest.position;
     return item(rest);
   };
-  return toPage(list, rows, limit, ({ position }) => position, withoutPosition, stopped);
+  return toPage(list, rows, page, ({ position }) => position, withoutPosition, stopped);
 }

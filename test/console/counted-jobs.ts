@@ -122,8 +122,9 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
       await field.press('Enter');
       await found;
       await job.page.getByRole('cell', { name: 'CN=many-60' }).waitFor();
+      await job.page.getByText('50 of 60 shown').waitFor();
       await job.button('Show more');
-      await job.page.getByText('60 shown').waitFor();
+      await job.page.getByText('60 in total').waitFor();
       await job.click(job.page.getByLabel(/^Select all /));
       await job.click(job.page.getByRole('button', { name: /^Approve \d+ requests …$/ }));
       await job.click(job.page.getByRole('dialog').getByRole('button', { name: /^Approve \d+ requests$/ }));

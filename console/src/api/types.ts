@@ -36,4 +36,6 @@ export type ConfigurationKey = Schemas['ConfigurationKey'];
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next_cursor: string | null;
+  /** Of all pages. */
+  readonly total?: { readonly count: number; readonly exact: boolean } | undefined;
 }

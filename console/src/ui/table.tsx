@@ -155,10 +155,12 @@ const EMPTY_PAGES = 20;
 
 /** The server limits the rows that it reads per page. If a page has no match, this continues with the next one. */
 export async function pageOf<T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> {
-  let page = await call<Page<T>>(path, { query: { limit: PAGE, ...query }, signal });
+  const read = (more: Query): Promise<Page<T>> => call(path, { query: { limit: PAGE, ...query, ...more }, signal });
+  const first = await read({});
+  let page = first;
   for (let n = 1; n < EMPTY_PAGES && page.items.length === 0 && page.next_cursor !== null; n++)
-    page = await call<Page<T>>(path, { query: { limit: PAGE, ...query, cursor: page.next_cursor }, signal });
-  return page;
+    page = await read({ cursor: page.next_cursor, total: undefined });
+  return { ...page, total: first.total };
 }
 
 /** A list with filters, a button for the next page, and a CSV export. */
@@ -175,7 +177,7 @@ export function RecordList<T>({
   ...table
 }: ListProps<T>) {
   const key = JSON.stringify([path, query, version]);
-  const { loaded, again } = useLoad(key, (signal) => pageOf<T>(path, query, signal));
+  const { loaded, again } = useLoad(key, (signal) => pageOf<T>(path, { ...query, total: 'true' }, signal));
   const [more, setMore] = useState<Page<T>>();
   const [problem, setProblem] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
@@ -217,8 +219,9 @@ export function RecordList<T>({
               )}
               <footer class="list-end">
                 <span class="fine">
-                  {items.length === 0 ? 'No match so far. There are more records to search.' : `${items.length} shown`}
-                  {cursor === null ? ', no more' : ''}
+                  {items.length === 0
+                    ? 'No match so far. There are more records to search.'
+                    : shownOf(items.length, cursor === null ? undefined : first.total)}
                 </span>
                 {cursor !== null && (
                   <button type="button" disabled={busy} onClick={() => void next(cursor)}>
@@ -233,6 +236,13 @@ export function RecordList<T>({
       </Show>
     </>
   );
+}
+
+/** How many records are shown, and how many match. @param total undefined: all are shown */
+function shownOf(shown: number, total: Page<unknown>['total']): string {
+  const all = Math.max(shown, total?.count ?? 0).toLocaleString('en');
+  if (total === undefined) return `${all} in total`;
+  return `${shown.toLocaleString('en')} of ${total.exact ? '' : 'at least '}${all} shown`;
 }
 
 /** The first column and those with buttons are always shown. */

@@ -10,7 +10,7 @@ import { crlAge } from '../../publication/crl-publisher.ts';
 import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
-import { listQuery, pageOf, pageRequest, route } from './route.ts';
+import { listQuery, pageOf, route } from './route.ts';
 import { Bool, described, Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp } from '../../timestamp.ts';
 
@@ -83,9 +83,8 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
       200: listOf(CaRecord, 'The order of the configuration, with further labels after their CA; `desc` reverses it.'),
     },
     handler: async (request) => {
-      const page = pageOf(deps.cas.all, pageRequest(request.query));
-      const items = await Promise.all(page.items.map((ca) => caRecord(ca, deps, monitor)));
-      return { items, next_cursor: page.next_cursor };
+      const { items, ...rest } = pageOf(deps.cas.all, request.query);
+      return { items: await Promise.all(items.map((ca) => caRecord(ca, deps, monitor))), ...rest };
     },
   });
 

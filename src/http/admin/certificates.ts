@@ -89,8 +89,8 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       const selection = readCertificateFilter(request.query);
       const { store } = limited(deps, request);
       return async (page) => {
-        const { items, next_cursor } = await store.listCertificates({ ...selection, ...page }, now);
-        return { items: await withRescues(store, items, now), next_cursor };
+        const { items, ...rest } = await store.listCertificates({ ...selection, ...page }, now);
+        return { items: await withRescues(store, items, now), ...rest };
       };
     },
     record: (row, now) => certificateRecord(row, now),

@@ -122,9 +122,9 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     sorted: 'The order of registration.',
     page: (request) => async (page) => {
       const { store } = limited(deps, request);
-      const { items, next_cursor } = await store.listDevices({ ...readDeviceSelection(request.query), ...page });
+      const { items, ...rest } = await store.listDevices({ ...readDeviceSelection(request.query), ...page });
       const uses = await store.usesOfDevices(items.map(({ key }) => key));
-      return { items: items.map((row) => ({ row, use: uses.get(row.key) })), next_cursor };
+      return { items: items.map((row) => ({ row, use: uses.get(row.key) })), ...rest };
     },
     record: ({ row, use }) => listedDevice(row, use),
     table: async (request) => {

@@ -5,7 +5,7 @@ import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
 import type { NotifierState } from '../../notification/notifier.ts';
-import { listQuery, pageOf, pageRequest, route } from './route.ts';
+import { listQuery, pageOf, route } from './route.ts';
 import { Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp } from '../../timestamp.ts';
 
@@ -32,8 +32,8 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
     query: listQuery,
     response: { 200: listOf(Receiver, 'In the order of the configuration.') },
     handler: async (request) => {
-      const { items, next_cursor } = pageOf(notifiers, pageRequest(request.query));
-      return { items: (await Promise.all(items.map((one) => one.state()))).map(receiverRecord), next_cursor };
+      const { items, ...rest } = pageOf(notifiers, request.query);
+      return { items: (await Promise.all(items.map((one) => one.state()))).map(receiverRecord), ...rest };
     },
   });
 

@@ -9,7 +9,7 @@ import type { RenewalRow } from '../../store/renewal-store.ts';
 import { accessEvent, actor, callerOf, checkLabel, labelsOf } from './access.ts';
 import { CertificateFilter, CertificateRecord, certificateRecords, readCertificateFilter } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { listQuery, pageOf, pageRequest, route } from './route.ts';
+import { listQuery, pageOf, route } from './route.ts';
 import { readSelection } from './revocation.ts';
 import { flag, Integer, listOf, nullable, requestBody, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp } from '../../timestamp.ts';
@@ -136,8 +136,8 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
     query: listQuery,
     response: { 200: listOf(Renewal, 'In the order of their start.') },
     handler: async (request) => {
-      const page = pageOf(await visible(request), pageRequest(request.query));
-      return { items: page.items.map(renewalRecord), next_cursor: page.next_cursor };
+      const { items, ...rest } = pageOf(await visible(request), request.query);
+      return { items: items.map(renewalRecord), ...rest };
     },
   });
 

@@ -5,9 +5,18 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@fastify/type-provider-typebox';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { DEFAULT_LIMIT, errorResponses, type ErrorStatus, listOf, oneOf, pageQuery, strictObject } from './schemas.ts';
+import {
+  DEFAULT_LIMIT,
+  errorResponses,
+  type ErrorStatus,
+  flag,
+  listOf,
+  oneOf,
+  pageQuery,
+  strictObject,
+} from './schemas.ts';
 import { badRequest } from '../../errors.ts';
-import { allRows, type Order, type Page, type PageRequest } from '../../store/page.ts';
+import { allRows, type Order, type Page, type PageRequest, type Total } from '../../store/page.ts';
 import { sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { reportCells } from './bulk/columns.ts';
 
@@ -105,9 +114,13 @@ function register(app: AdminApp, { call, handler, exposeHeadRoute = true, ...mor
   });
 }
 
+/** Up to which a list is counted, so that no page of a long one costs much. */
+const COUNTED = 10_000;
+
 /** Query parameters of every list, in addition to its filters. */
 export const listQuery = {
   order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first, unless `desc`.' })),
+  total: flag(`true: also counts the records that match, up to ${COUNTED.toLocaleString('en')}.`),
   ...pageQuery,
 };
 
@@ -166,8 +179,8 @@ function registerList(
       const record = (row: unknown): object => call.record(row, at);
       reply.header('vary', 'accept');
       if (!wantsCsv(request)) {
-        const { items, next_cursor } = await page(pageRequest(request.query));
-        return { items: items.map(record), next_cursor };
+        const { items, ...rest } = await pageAndTotal(request.query, page);
+        return { items: items.map(record), ...rest };
       }
       const all = allRows((one) => page({ ...one, order: request.query.order }));
       const { header, cells } = (await table?.(request)) ?? {
@@ -179,11 +192,28 @@ function registerList(
   });
 }
 
-export function pageRequest(query: {
-  limit?: number | undefined;
-  cursor?: string | undefined;
-  order?: Order | undefined;
-}): PageRequest {
+interface PageQuery {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly order?: Order | undefined;
+  readonly total?: 'true' | 'false' | undefined;
+}
+
+/** A page, and what the request asks for in addition. */
+async function pageAndTotal<Row>(
+  query: PageQuery,
+  read: (page: PageRequest) => Promise<Page<Row>>,
+): Promise<Page<Row>> {
+  const page = await read(pageRequest(query));
+  if (query.total !== 'true') return page;
+  const isWhole = query.cursor === undefined && page.next_cursor === null;
+  const { total } = isWhole
+    ? { total: { count: page.items.length, exact: true } satisfies Total }
+    : await read({ limit: COUNTED, counts: true, cursor: undefined });
+  return total === undefined ? page : { ...page, total };
+}
+
+export function pageRequest(query: PageQuery): PageRequest {
   return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor, order: query.order };
 }
 
@@ -191,11 +221,16 @@ export function pageRequest(query: {
  * A page of a list in memory that does not change while the process runs.
  * @throws {EstuaryError} 400 `CURSOR_INVALID`
  */
-export function pageOf<T>(all: readonly T[], { limit, cursor, order }: PageRequest): Page<T> {
+export function pageOf<T>(all: readonly T[], query: PageQuery): Page<T> {
+  const { limit, cursor, order } = pageRequest(query);
   const items = order === 'desc' ? all.toReversed() : all;
   const start = cursor === undefined ? 0 : Number(cursor);
   if (cursor !== undefined && (!/^[1-9]\d{0,8}$/.test(cursor) || start >= items.length))
     throw badRequest('CURSOR_INVALID', 'cursor does not belong to this list');
   const end = start + limit;
-  return { items: items.slice(start, end), next_cursor: end < items.length ? String(end) : null };
+  return {
+    items: items.slice(start, end),
+    next_cursor: end < items.length ? String(end) : null,
+    ...(query.total === 'true' ? { total: { count: items.length, exact: true } } : {}),
+  };
 }

@@ -88,6 +88,12 @@ export const pageQuery = {
 };
 
 export const listOf = <T extends TSchema>(item: T, description: string) =>
-  described(description, { items: Type.Array(item), next_cursor: nullable(Text('null at the end of the list.')) });
+  described(description, {
+    items: Type.Array(item),
+    next_cursor: nullable(Text('null at the end of the list.')),
+    total: Type.Optional(
+      described('With `total=true`.', { count: Type.Integer(), exact: Bool('false: there are or may be more.') }),
+    ),
+  });
 
 export const DEFAULT_LIMIT = 100;

@@ -1,5 +1,5 @@
 /** The operations' port on PostgreSQL (asynchronous). */
-import { fold, type Page, pageByPosition, readPosition } from '../page.ts';
+import { fold, type Page, pageByPosition, readPosition, type Total } from '../page.ts';
 import {
   certificateConditions,
   type CertificateFilter,
@@ -9,7 +9,7 @@ import {
   toCertificateRow,
 } from '../certificate-store.ts';
 import { slowRead } from '../operation.ts';
-import type { Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
+import type { Condition, Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
 import { run } from '../port.ts';
 import type { Queries } from './queries.ts';
 
@@ -53,8 +53,12 @@ export class PostgresPort implements Database {
 
   /** The planner has an index for each filter. */
   list<Row extends object>({ name, table, columns }: Listed): List<Row> {
-    const all = this.all.bind(this);
+    const [all, get] = [this.all.bind(this), this.get.bind(this)];
     return function* (conditions, parameters, page, item) {
+      if (page.counts) {
+        const total = yield* countRows(get, table, conditions, { ...page, ...parameters });
+        return { items: [], next_cursor: null, total };
+      }
       const { order = 'asc', limit } = page;
       const after = readPosition(name, page);
       const where = [`position ${order === 'asc' ? '>' : '<'} @after`, ...conditions.map(({ sql }) => sql)];
@@ -62,8 +66,36 @@ export class PostgresPort implements Database {
         `SELECT position, ${columns} FROM ${table} WHERE ${where.join(' AND ')} ORDER BY position ${order} LIMIT @take`,
         { ...parameters, after, take: limit + 1 },
       );
-      return pageByPosition(name, { rows }, limit, item);
+      return pageByPosition(name, { rows }, page, item);
     };
+  }
+}
+
+/** Positions that one statement counts in. */
+const COUNTED_AT_ONCE = 100_000;
+/** Milliseconds after which no further statement begins. */
+const COUNTED_FOR = 100;
+
+/** Counts range by range, so that no filter costs a scan of the whole table. */
+function* countRows(
+  get: Database['get'],
+  table: string,
+  conditions: readonly Condition[],
+  parameters: { readonly limit: number },
+): Operation<Total> {
+  const deadline = performance.now() + COUNTED_FOR;
+  const where = ['position > @after', 'position <= @upto', ...conditions.map(({ sql }) => sql)].join(' AND ');
+  const sql = `SELECT (SELECT count(*) FROM (SELECT FROM ${table} WHERE ${where} LIMIT @take) AS found) AS n,
+    (SELECT min(position) FROM ${table} WHERE position > @upto) AS next`;
+  for (let [count, after] = [0, 0]; ;) {
+    const upto = after + COUNTED_AT_ONCE;
+    const take = parameters.limit + 1 - count;
+    const found = yield* get<{ n: number; next: number | null }>(sql, { ...parameters, after, upto, take });
+    count += found?.n ?? 0;
+    if (count > parameters.limit) return { count: parameters.limit, exact: false };
+    if (found?.next == null) return { count, exact: true };
+    if (performance.now() >= deadline) return { count, exact: false };
+    after = found.next - 1;
   }
 }
 

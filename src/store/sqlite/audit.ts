@@ -17,7 +17,7 @@ export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   return {
     listAudit: slowRead((filter: AuditFilter): Operation<Page<AuditRecord>> => {
       const { rows, stopped } = search(filter, readPosition('audit', filter));
-      return result(toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped));
+      return result(toPage('audit', rows, filter, (row) => row.seq, toRecord, stopped));
     }),
     auditLines: slowRead((after: number, limit: number) =>
       result(

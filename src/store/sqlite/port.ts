@@ -56,9 +56,7 @@ export class SqlitePort implements Database {
     const search = new ListSearch<Row & { position: number }>(this.#db, listed, SEARCH_LIMITS);
     return (conditions, parameters, page, item) => {
       const after = readPosition(name, page);
-      return result(
-        pageByPosition(name, search.find(conditions, { ...parameters }, { ...page, after }), page.limit, item),
-      );
+      return result(pageByPosition(name, search.find(conditions, { ...parameters }, { ...page, after }), page, item));
     };
   }
 }

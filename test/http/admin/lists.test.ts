@@ -62,12 +62,23 @@ describe('every list', () => {
     expect(await pages(name, '&order=desc')).toEqual(items.toReversed());
   });
 
+  it.each([...LISTS, 'fleet', 'renewals', 'notifications'])('%s: total=true counts, on every page', async (name) => {
+    const { items, ...rest } = await list(`${name}?limit=1000`);
+    expect(rest).toEqual({ next_cursor: null });
+    const total = { count: items.length, exact: true };
+    const { next_cursor, ...first } = await list(`${name}?limit=1&total=true&order=desc`);
+    expect(first).toMatchObject({ total });
+    if (next_cursor !== null)
+      expect(await list(`${name}?limit=1&total=true&order=desc&cursor=${next_cursor}`)).toMatchObject({ total });
+  });
+
   it.each(LISTS)('%s: an unknown parameter and a bad value are 400 and named', async (name) => {
     for (const [query, names] of [
       ['order=newest', 'order'],
       ['limit=0', 'limit'],
       ['limit=1001', 'limit'],
       ['limit=x', 'limit'],
+      ['total=many', 'total'],
       ['cursor=nope', 'cursor'],
       ['color=blue', 'color'],
     ] as const) {

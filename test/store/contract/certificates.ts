@@ -36,6 +36,30 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['certificate.imported']);
     });
 
+    test('a count has no rows, honors every filter, and ends at its limit', async () => {
+      const store = await newDatabase().open();
+      for (const n of [1, 2, 3, 4, 5]) await issue(store, { subject: `CN=${n % 2 === 0 ? 'oven' : 'press'}-${n}` });
+      const counted = (filter: Partial<CertificateFilter>) =>
+        store.listCertificates({ limit: 100, counts: true, ...filter }, NOW);
+      for (const [filter, total] of [
+        [{}, { count: 5, exact: true }],
+        [{ limit: 5 }, { count: 5, exact: true }],
+        [{ limit: 4 }, { count: 4, exact: false }],
+        [
+          { subject: 'PRESS', order: 'desc' },
+          { count: 3, exact: true },
+        ],
+        [
+          { subject: 'press', limit: 2 },
+          { count: 2, exact: false },
+        ],
+        [{ status: 'revoked' }, { count: 0, exact: true }],
+        [{ serial: '0a' }, { count: 0, exact: true }],
+        [{ labels: ['none'] }, { count: 0, exact: true }],
+      ] as const)
+        expect(await counted(filter)).toEqual({ items: [], next_cursor: null, total });
+    });
+
     test('a certificate comes back with the label that it was asked for at, and is listed by it and by its CA', async () => {
       const store = await newDatabase().open();
       const own = await issue(store, { ca: 'devices', subject: 'CN=own' });

@@ -16,6 +16,19 @@ describe.skipIf(!requires('postgres'))('a store for reading', () => {
   });
   afterAll(() => cluster.dropDatabase(url));
 
+  test('a list is counted across ranges of positions, also empty ones', async () => {
+    const database = await emptied(url);
+    const store = await database.open('node-1');
+    for (const position of [1, 100_000, 100_001, 900_000]) {
+      await database.sql(`SELECT setval(pg_get_serial_sequence('certificate', 'position'), ${position}, false)`);
+      await issue(store);
+    }
+    const counted = async (limit: number) => (await store.listCertificates({ limit, counts: true }, 0)).total;
+    expect(await counted(10)).toEqual({ count: 4, exact: true });
+    expect(await counted(4)).toEqual({ count: 4, exact: true });
+    expect(await counted(3)).toEqual({ count: 3, exact: false });
+  });
+
   test('reads what a node has written, and writes nothing', async () => {
     const database = await emptied(url);
     const row = await issue(await database.open('node-1'));

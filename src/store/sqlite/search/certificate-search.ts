@@ -69,7 +69,7 @@ export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     const matching = `certificate_names MATCH @match AND names.rowid ${behind} @after`;
     const nth = `SELECT names.rowid AS place FROM certificate_names AS names WHERE ${matching}
       ORDER BY names.rowid ${order} LIMIT 1 OFFSET ${limits.step - 1}`;
-    const rows = `SELECT certificate.position, ${COLUMNS} FROM certificate_names AS names
+    const rows = `SELECT certificate.position${parameters['counts'] === true ? '' : `, ${COLUMNS}`} FROM certificate_names AS names
       CROSS JOIN certificate ON certificate.position = names.rowid
       WHERE ${matching} AND names.rowid ${until} @end
       AND ${asked.map(inCertificate).join(' AND ')} ORDER BY names.rowid ${order} LIMIT @take`;
@@ -97,7 +97,7 @@ export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
         maxWait: limits.maxWait,
         stretches: stretches(filter, now),
       });
-      return result<Page<ListedCertificate>>(pageByPosition('certificate', found, limit, toCertificateRow));
+      return result<Page<ListedCertificate>>(pageByPosition('certificate', found, filter, toCertificateRow));
     }),
   };
 }

@@ -134,12 +134,12 @@ export class ListSearch<Row> {
    * @param along the condition whose index has its entries in list order; undefined: the table itself
    */
   along(along: Condition | undefined, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
-    const { place, columns } = this.#listed;
+    const { place } = this.#listed;
     const { behind, until, far } = directed(order);
     const from = this.#from(along);
     const others = asked.flatMap((one) => (one === along ? [] : [one.sql]));
     const indexed = [...(along === undefined ? [] : [along.sql]), `${place} ${behind} @after`];
-    const read = `SELECT ${place}, ${columns} FROM ${from}
+    const read = `SELECT ${this.#columns(parameters)} FROM ${from}
       WHERE ${[...indexed, `${place} ${until} @end`, ...others].join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
     const nth = `SELECT ${place} AS place FROM ${from} WHERE ${indexed.join(' AND ')}
       ORDER BY ${place} ${order} LIMIT 1 OFFSET ${this.limits.step - 1}`;
@@ -153,13 +153,13 @@ export class ListSearch<Row> {
 
   /** The few rows whose numbers a query returns. */
   among(query: string, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
-    const { table, place, columns } = this.#listed;
+    const { table, place } = this.#listed;
     const where = [
       `${place} IN (${query})`,
       `${place} ${directed(order).behind} @after`,
       ...asked.map(({ sql }) => sql),
     ];
-    const sql = `SELECT ${place}, ${columns} FROM ${table}
+    const sql = `SELECT ${this.#columns(parameters)} FROM ${table}
       WHERE ${where.join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
     return {
       end: () => undefined,
@@ -183,6 +183,11 @@ export class ListSearch<Row> {
   #count(along: Condition, parameters: Parameters): number {
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${this.#from(along)} WHERE ${along.sql} LIMIT ${this.limits.step})`;
     return this.#statements.get<{ n: number }>(sql, parameters)?.n ?? 0;
+  }
+
+  #columns({ counts }: Parameters): string {
+    const { place, columns } = this.#listed;
+    return counts === true ? place : `${place}, ${columns}`;
   }
 
   #from(along: Condition | undefined): string {
