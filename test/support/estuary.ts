@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
+import type { FaultyLog } from './faulty-log.ts';
 import { call, type Answer, type ClientTls } from './https.ts';
 import { withWantedKeys } from './keys-in-hsm.ts';
 import { makeQuickstart } from './quickstart.ts';
@@ -30,6 +31,8 @@ export interface EstuaryOptions {
   readonly quickstartEnv?: Readonly<Record<string, string>>;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** The standard output of the next start, in place of a pipe that is always read. */
+  readonly log?: () => FaultyLog;
   /** Whether the test needs a process (server-process.ts). */
   readonly built?: boolean;
   /** How long each start may take, in milliseconds. */
@@ -281,6 +284,7 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
     ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    ...(options.log === undefined ? {} : { log: options.log() }),
     ...(options.built === undefined ? {} : { built: options.built }),
   });
 }

@@ -6,8 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { FaultyLog } from './faulty-log.ts';
 import { ROOT } from './root.ts';
 import { recordNote } from './run-notes.ts';
 import { until } from './until.ts';
@@ -33,6 +34,8 @@ export interface StartOptions {
   readonly timeout?: number;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** Standard output, in place of a pipe that is always read. */
+  readonly log?: FaultyLog;
   /** For a test about the process: signals, exit codes, a kill, memory, sockets, or what blocks the event loop. */
   readonly built?: boolean;
 }
@@ -66,7 +69,7 @@ const STOP_TIMEOUT = 60_000;
  */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
   const place = process.env['ESTUARY_TEST_SERVER'];
-  const needsProcess = ['program', 'env', 'openFiles'].some((name) => name in options);
+  const needsProcess = ['program', 'env', 'openFiles', 'log'].some((name) => name in options);
   if ((place === ALWAYS_IN_PROCESS || (place === IN_PROCESS && options.built !== true)) && !needsProcess)
     return (await import('./in-process.ts')).startInProcess(options);
   assertBuilt();
@@ -76,10 +79,10 @@ export async function startServer(options: StartOptions): Promise<ServerProcess>
       ? command
       : ['/bin/sh', '-c', `ulimit -n ${options.openFiles} && exec "$0" "$@"`, ...command];
   const child = spawn(program ?? NODE, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.log?.fd ?? 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });
-  return untilListening(child, options.listeners, options.timeout);
+  return untilListening(child, options.listeners, options.timeout, options.log);
 }
 
 /** Takes over a child process that becomes the server, and waits until its listeners answer. */
@@ -87,8 +90,9 @@ export async function untilListening(
   child: ChildProcess,
   listeners: readonly ListenerName[] = ['est', 'admin'],
   timeout = 100_000,
+  log?: FaultyLog,
 ): Promise<ServerProcess> {
-  const server = new RunningServer(child);
+  const server = new RunningServer(child, log);
   const began = performance.now();
   try {
     await server.listening(listeners, timeout);
@@ -118,10 +122,13 @@ class RunningServer implements ServerProcess {
   readonly #ports = new Map<string, number>();
   #check: () => void = () => undefined;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, log?: FaultyLog) {
     this.#child = child;
     this.exited = once(child, 'close').then(() => ({ code: child.exitCode, signal: child.signalCode }));
     for (const stream of [child.stdout, child.stderr]) if (stream !== null) this.#follow(stream);
+    const lines = log && this.#follow(log.lines);
+    // The next server may have the same log.
+    void this.exited.then(() => lines?.close());
   }
 
   get pid(): number {
@@ -173,8 +180,8 @@ class RunningServer implements ServerProcess {
     });
   }
 
-  #follow(stream: Readable): void {
-    createInterface({ input: stream }).on('line', (line) => {
+  #follow(stream: Readable): Interface {
+    return createInterface({ input: stream }).on('line', (line) => {
       this.#lines.push(line);
       const record = parseRecord(line);
       if (record?.['msg'] !== 'listening') return;

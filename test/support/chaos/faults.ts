@@ -1,6 +1,8 @@
 /** Faults: each is caused, lasts, and is repaired as an administrator would. */
+import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FaultyLog, LogFile, LogPipe } from '../faulty-log.ts';
 import type { MixedLoad } from '../mixed-load/load.ts';
 import { processesOf, type ServiceProcess } from '../service-processes.ts';
 import type { Random } from '../random.ts';
@@ -61,6 +63,29 @@ const jumping =
     await pause(3000);
     load.alsoRight.clear();
   };
+
+/** Afterwards the log goes on. */
+async function failingLog(chaos: Chaos, log: FaultyLog, begin: () => void): Promise<void> {
+  begin();
+  await pause(1500);
+  await randomPause(chaos, 2000);
+  const next = once(log.lines, 'data', { signal: AbortSignal.timeout(60_000) });
+  log.repair();
+  await next;
+}
+
+const failingPipe =
+  (begin: (pipe: LogPipe) => void): Fault =>
+  (chaos) => {
+    const { pipe } = chaos.setting.log;
+    return failingLog(chaos, pipe, () => begin(pipe));
+  };
+
+async function restartWithLog({ setting: { estuary, log } }: Chaos, next: LogFile | LogPipe): Promise<void> {
+  await estuary.server.stop();
+  log.current = next;
+  await estuary.restart();
+}
 
 /** Files that a SIGHUP must not bring into force. */
 const BROKEN: readonly ((good: string) => string)[] = [
@@ -138,4 +163,13 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'the clock jumps a day ahead': jumping('+1d'),
   'the clock jumps a day back': jumping('-1d'),
   'SIGHUPs with broken files': sighups,
+  'nobody reads the log': failingPipe((pipe) => pipe.block()),
+  'the log is read slowly': failingPipe((pipe) => pipe.slow()),
+  'the reader of the log is gone': failingPipe((pipe) => pipe.close()),
+  'the disk of the log is full': async (chaos) => {
+    const { pipe, file } = chaos.setting.log;
+    await restartWithLog(chaos, file);
+    await failingLog(chaos, file, () => file.fill());
+    await restartWithLog(chaos, pipe);
+  },
 };

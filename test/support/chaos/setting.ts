@@ -1,4 +1,4 @@
-/** A service with every dependency that can fail: a disk, an HSM, a KDC, a gssproxy, a remote CA, a clock. */
+/** A service with every dependency that can fail: a disk, an HSM, a KDC, a gssproxy, a remote CA, a clock, a log. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import type { TomlTable } from 'smol-toml';
 import { DogtagStandIn } from '../dogtag-stand-in/index.ts';
 import { ASKED_PROFILE } from '../dogtag-profiles.ts';
 import { Estuary, section } from '../estuary.ts';
+import { LogFile, LogPipe } from '../faulty-log.ts';
 import { Gssproxy } from '../gssproxy.ts';
 import { Kdc, SERVICE } from '../kdc.ts';
 import { withKeysInHsm } from '../keys-in-hsm.ts';
@@ -18,6 +19,18 @@ import { removeFolder } from '../folders.ts';
 /** How long a start may take, in milliseconds: with an HSM, on a busy machine. */
 const START = 300_000;
 
+/** Where the server's log goes; another one from the next start. */
+class ChaosLog {
+  readonly pipe = new LogPipe();
+  readonly file = new LogFile();
+  current: LogPipe | LogFile = this.pipe;
+
+  remove(): void {
+    this.pipe.remove();
+    this.file.remove();
+  }
+}
+
 export class ChaosSetting {
   readonly estuary: Estuary;
   readonly kdc: Kdc;
@@ -25,6 +38,7 @@ export class ChaosSetting {
   readonly dogtag: DogtagStandIn;
   readonly dogtagPort: number;
   readonly disk: Disk;
+  readonly log: ChaosLog;
   readonly #hsm: SoftHsm;
   readonly #clock: string;
   readonly #folder: string;
@@ -35,6 +49,7 @@ export class ChaosSetting {
     readonly gssproxy: Gssproxy;
     readonly dogtag: DogtagStandIn;
     readonly disk: Disk;
+    readonly log: ChaosLog;
     readonly hsm: SoftHsm;
     readonly clock: string;
     readonly folder: string;
@@ -45,6 +60,7 @@ export class ChaosSetting {
     this.dogtag = parts.dogtag;
     this.dogtagPort = parts.dogtag.server.port;
     this.disk = parts.disk;
+    this.log = parts.log;
     this.#hsm = parts.hsm;
     this.#clock = parts.clock;
     this.#folder = parts.folder;
@@ -64,10 +80,12 @@ export class ChaosSetting {
     await kdc.addUser('alice');
     const gssproxy = await Gssproxy.start(kdc);
     const dogtag = await DogtagStandIn.start();
+    const log = new ChaosLog();
     const options = withKeysInHsm(
       {
         listeners: ['est', 'admin', 'publication'],
         timeout: START,
+        log: () => log.current,
         // A PKI of the day before yesterday: its certificates are valid whatever day the clock jumps to.
         quickstartEnv: { LD_PRELOAD: LIBFAKETIME, FAKETIME: '-3d' },
         env: {
@@ -87,7 +105,7 @@ export class ChaosSetting {
       hsm,
     );
     const estuary = await Estuary.start(options);
-    return new ChaosSetting({ estuary, kdc, gssproxy, dogtag, disk, hsm, clock, folder });
+    return new ChaosSetting({ estuary, kdc, gssproxy, dogtag, disk, log, hsm, clock, folder });
   }
 
   /** @param offset as libfaketime reads it: `+1d` */
@@ -106,6 +124,7 @@ export class ChaosSetting {
     await this.kdc.stop();
     this.#hsm.remove();
     this.disk.remove();
+    this.log.remove();
     removeFolder(this.#folder);
   }
 }
