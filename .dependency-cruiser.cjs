@@ -59,12 +59,12 @@ const forbidden = [
     name: 'client-is-no-server',
     severity: 'error',
     comment:
-      'The EST client is installed on devices: it takes the protocol, pki, the errors, Retry-After, and how TOML is read, and nothing of the server.',
+      'The EST client is installed on devices: it takes the protocol, pki, the errors, Retry-After, and how files and TOML are read, and nothing of the server.',
     from: { path: '^src/client/' },
     to: {
       path: '^src/',
       pathNot:
-        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|(?:outgoing-proxy|proxy-url)|retry-after)\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
+        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|(?:outgoing-proxy|proxy-url)|retry-after)\\.ts$|^src/config/(content|nearest|problem|toml)\\.ts$',
     },
   },
   {

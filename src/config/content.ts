@@ -1,12 +1,16 @@
 /** Reads files that an operator names, which may be pipes and devices. */
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../errors.ts';
 
 /** Milliseconds in which a pipe has to give everything, and between looks. */
 const [PATIENCE, PAUSE] = [2000, 20];
+/** Where nothing else waits: the program that writes may ask a person. */
+const LONG_PATIENCE = 60_000;
 const MAX_CONTENT = 4 << 20;
+/** A pipe that nobody writes to does not hold its reader. */
+const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Its message says why there is no content. */
 export class ContentError extends Error {}
@@ -17,35 +21,64 @@ export class ContentError extends Error {}
  * @throws ContentError; the system's error
  */
 export async function readContent(file: string): Promise<Buffer> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const handle = await open(file, FLAGS);
   try {
     const stats = await handle.stat();
-    return stats.isFile() || stats.isDirectory() ? await handle.readFile() : await readStream(handle, stats.isFIFO());
+    if (stats.isFile() || stats.isDirectory()) return await handle.readFile();
+    const stream = new Stream(handle.fd, stats.isFIFO(), PATIENCE);
+    while (!stream.read()) await sleep(PAUSE);
+    return stream.content;
   } finally {
     await handle.close();
   }
 }
 
-async function readStream(handle: FileHandle, isPipe: boolean): Promise<Buffer> {
-  const end = Date.now() + PATIENCE;
-  let content = Buffer.alloc(0);
-  while (content.length <= MAX_CONTENT) {
-    const chunk = await readSome(handle);
-    // The writer may not have opened the pipe yet.
-    const isWaiting = chunk === undefined || (isPipe && chunk.length === 0 && content.length === 0);
-    if (!isWaiting && chunk.length === 0) return content;
-    if (!isWaiting) content = Buffer.concat([content, chunk]);
-    else if (Date.now() < end) await sleep(PAUSE);
-    else throw new ContentError('it is a pipe that nobody writes to, or that does not end');
+/** The same, while the caller waits. @throws ContentError; the system's error */
+export function readContentSync(file: string): Buffer {
+  const fd = openSync(file, FLAGS);
+  try {
+    const stats = fstatSync(fd);
+    if (stats.isFile() || stats.isDirectory()) return readFileSync(fd);
+    const stream = new Stream(fd, stats.isFIFO(), LONG_PATIENCE);
+    while (!stream.read()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+    return stream.content;
+  } finally {
+    closeSync(fd);
   }
-  throw new ContentError(`it is a device or a pipe with more than ${MAX_CONTENT} octets`);
+}
+
+class Stream {
+  content = Buffer.alloc(0);
+  readonly #fd: number;
+  readonly #isPipe: boolean;
+  readonly #end: number;
+
+  constructor(fd: number, isPipe: boolean, patience: number) {
+    this.#fd = fd;
+    this.#isPipe = isPipe;
+    this.#end = Date.now() + patience;
+  }
+
+  /** Reads what there is. @returns whether that is all. @throws ContentError */
+  read(): boolean {
+    while (this.content.length <= MAX_CONTENT) {
+      const chunk = readSome(this.#fd);
+      // The writer may not have opened the pipe yet.
+      const isWaiting = chunk === undefined || (this.#isPipe && chunk.length === 0 && this.content.length === 0);
+      if (isWaiting && Date.now() < this.#end) return false;
+      if (isWaiting) throw new ContentError('it is a pipe that nobody writes to, or that does not end');
+      if (chunk.length === 0) return true;
+      this.content = Buffer.concat([this.content, chunk]);
+    }
+    throw new ContentError(`it is a device or a pipe with more than ${MAX_CONTENT} octets`);
+  }
 }
 
 /** undefined: nothing yet */
-async function readSome(handle: FileHandle): Promise<Buffer | undefined> {
+function readSome(fd: number): Buffer | undefined {
+  const chunk = Buffer.alloc(65_536);
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(65_536), 0, 65_536, null);
-    return buffer.subarray(0, bytesRead);
+    return chunk.subarray(0, readSync(fd, chunk));
   } catch (error) {
     if (codeOf(error) !== 'EAGAIN') throw error;
     return undefined;

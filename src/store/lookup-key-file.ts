@@ -1,7 +1,8 @@
 /** The lookup key that the server generates: 32 random bytes in a file next to the store. */
 import { createHmac, randomBytes } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readContentSync } from '../config/content.ts';
 import { codeOf, describe, type EstuaryError, failed, unavailable } from '../errors.ts';
 import { sync } from '../folders.ts';
 
@@ -57,7 +58,7 @@ export const hmacKeyFile = (storePath: string): string => join(dirname(storePath
 export function readLookupKey(file: string): Buffer | undefined {
   let key: Buffer;
   try {
-    key = readFileSync(file);
+    key = readContentSync(file);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw unusable(error);

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
-import { readContent } from '../../src/config/content.ts';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { readContent, readContentSync } from '../../src/config/content.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 
 const folder = temporaryFolder();
@@ -19,9 +19,11 @@ test('a file is read whole', async () => {
 });
 
 test('a pipe is read to its end, also if the writer is slow', async () => {
-  const file = pipe('slow');
-  spawn('sh', ['-c', 'exec >"$1"; sleep 0.1; printf a; sleep 0.1; printf b', 'sh', file]);
-  expect((await readContent(file)).toString()).toBe('ab');
+  for (const read of [readContent, readContentSync]) {
+    const file = pipe(read.name);
+    spawn('sh', ['-c', 'exec >"$1"; sleep 0.1; printf a; sleep 0.1; printf b', 'sh', file]);
+    expect((await read(file)).toString()).toBe('ab');
+  }
 });
 
 test('a pipe that nobody writes to, or that does not end, is an error', async () => {
@@ -30,6 +32,14 @@ test('a pipe that nobody writes to, or that does not end, is an error', async ()
   const writer = spawn('sh', ['-c', 'exec >"$1"; printf a; exec sleep 60', 'sh', file]);
   await expect(readContent(file)).rejects.toThrow('or that does not end');
   writer.kill();
+});
+
+test('a program on its own waits longer, but not for ever', () => {
+  let now = 0;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => (now += 10_000));
+  onTestFinished(() => clock.mockRestore());
+  expect(() => readContentSync(pipe('ignored'))).toThrow('it is a pipe that nobody writes to');
+  expect(now).toBeGreaterThanOrEqual(60_000);
 });
 
 test('a device has no content or too much', async () => {

@@ -1,6 +1,6 @@
 /** The token issuer's public keys (RFC 7517) from a URL or a file: cached, and fetched again for an unknown key. */
-import { readFile } from 'node:fs/promises';
 import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, type FlattenedJWSInput } from 'jose';
+import { readContent } from '../../config/content.ts';
 import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable, type EstuaryError } from '../../errors.ts';
 import { isObject } from '../../process/protocol.ts';
@@ -112,9 +112,9 @@ export class IssuerKeys {
     return this.#fetching;
   }
 
-  #load(): Promise<string> {
+  async #load(): Promise<string> {
     const { source } = this.#options;
-    return 'file' in source ? readFile(source.file, 'utf8') : download(source);
+    return 'file' in source ? (await readContent(source.file)).toString() : download(source);
   }
 
   #unavailable(detail: string): EstuaryError {
@@ -150,7 +150,7 @@ function readJwks(text: string): LocalJWKSet {
 
 async function download({ url, ca, tokenFile }: KeyUrl): Promise<string> {
   // Read each time: Kubernetes replaces it.
-  const token = tokenFile && (await readFile(tokenFile, 'utf8')).trim();
+  const token = tokenFile && (await readContent(tokenFile)).toString().trim();
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new Error(`${tokenFile} contains no bearer token`);
   const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const headers = { Accept: 'application/jwk-set+json, application/json', ...authorization };

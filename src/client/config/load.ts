@@ -1,6 +1,6 @@
 /** Reads `client.toml` and reports every problem. */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { readContentSync } from '../../config/content.ts';
 import { ConfigError, finding, type Problem, type Table } from '../../config/problem.ts';
 import { parseToml } from '../../config/toml.ts';
 import { describe } from '../../errors.ts';
@@ -18,7 +18,7 @@ import {
 export function loadClientConfig(file: string): ClientConfig {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = readContentSync(file).toString();
   } catch (error) {
     throw new ConfigError(file, [{ key: '', message: `cannot be read: ${describe(error)} (a TOML document)` }]);
   }

@@ -14,7 +14,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -22,6 +21,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { readContentSync } from '../../config/content.ts';
 import { codeOf } from '../../errors.ts';
 import { SYSTEM } from '../system.ts';
 import { isKeyUri } from '../token/key-uri.ts';
@@ -55,7 +55,7 @@ export interface Disk {
 export const DISK: Disk = {
   read(path, encoding) {
     try {
-      return readFileSync(path, encoding ?? 'utf8');
+      return readContentSync(path).toString(encoding ?? 'utf8');
     } catch (error) {
       if (isMissing(error) || codeOf(error) === 'EISDIR') return undefined;
       throw error;

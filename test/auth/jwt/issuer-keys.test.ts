@@ -1,4 +1,5 @@
 /** The token issuer's public keys: which are used, for how long, and when they are fetched again (docs/guides/jwt.md). */
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { afterAll, beforeEach, expect, test } from 'vitest';
@@ -126,4 +127,13 @@ test('a JWKS needs 1 to 64 public keys; symmetric ones do not count, and it is a
     writeFileSync(file, text);
     expect(await outcome(issuerKeys(), 'one'), text.slice(0, 40)).toBe(expected);
   }
+});
+
+test('a pipe that nobody writes to is unavailable, as a JWKS or as a token for its URL', async () => {
+  const pipe = folder.file('pipe');
+  spawnSync('mkfifo', [pipe]);
+  for (const source of [{ file: pipe }, { url: 'https://localhost/', ca: () => undefined, tokenFile: pipe }])
+    await expect(new IssuerKeys({ source, retryAfter: 30, now: () => now }).probe()).rejects.toThrow(
+      'it is a pipe that nobody writes to',
+    );
 });

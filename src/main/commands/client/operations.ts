@@ -1,12 +1,12 @@
 /** The `estuary client` commands that perform one EST operation and store nothing. */
 import { createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { ClientError } from '../../../client/client-error.ts';
 import { forKey, givenKey } from '../../../client/enrollment.ts';
 import { readCertificates } from '../../../client/keep/certificate-folder.ts';
 import { requestFrom, requestWith, withServer } from '../../../client/one-shot.ts';
 import { makePrivateKey, openPrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';
 import { type KeyProtection, openServerKey, protectionAttributes } from '../../../client/server-key.ts';
+import { readContentSync } from '../../../config/content.ts';
 import { aesBits } from '../../../pki/cms/key-wrap.ts';
 import { certsOnly } from '../../../pki/cms/cms.ts';
 import { oidName } from '../../../pki/der/oids.ts';
@@ -79,7 +79,7 @@ export function enrollFromRequest(options: Values<typeof ENROLL>, context: Comma
         wait,
         request: async (server) =>
           key === undefined
-            ? requestFrom(readFileSync(csr ?? ''), csr ?? '')
+            ? requestFrom(readContentSync(csr ?? ''), csr ?? '')
             : requestWith(() => Promise.resolve(key), forKey(wantedOf(config, undefined), key), shot, server),
       },
       options,
@@ -106,7 +106,7 @@ export function reenroll(options: Values<typeof REENROLL>, context: CommandConte
         operation: 'simplereenroll',
         wait,
         request: async (server) => {
-          if (csr !== undefined) return requestFrom(readFileSync(csr), csr);
+          if (csr !== undefined) return requestFrom(readContentSync(csr), csr);
           const text = typeof privateKey === 'string' ? privateKey : privateKey.uri;
           const token = config.token && shot.context.token(config.token);
           const key = await openPrivateKey(text, config.private_key ?? 'the key', token);
@@ -134,7 +134,14 @@ export function serverkeygen(options: ServerKeyGenOptions, context: CommandConte
       throw new UsageError('--subject DN (or --dns, --ip) is missing');
     const { wait, 'key-password-file': passwordFile, 'decrypt-key': decryptKey } = options;
     const protection = protectionOf(options);
-    const passwords = passwordFile === undefined ? [] : [readFileSync(passwordFile, 'utf8').replace(/\r?\n$/, '')];
+    const passwords =
+      passwordFile === undefined
+        ? []
+        : [
+            readContentSync(passwordFile)
+              .toString()
+              .replace(/\r?\n$/, ''),
+          ];
     const shot = openOnce(options, context);
     return enrollOnce(
       shot,
@@ -146,7 +153,7 @@ export function serverkeygen(options: ServerKeyGenOptions, context: CommandConte
             async (keyType) =>
               decryptKey === undefined
                 ? makePrivateKey(keyType)
-                : readPrivateKey(readFileSync(decryptKey, 'utf8'), decryptKey),
+                : readPrivateKey(readContentSync(decryptKey).toString(), decryptKey),
             wantedOf(shot.config, undefined),
             shot,
             server,
@@ -166,7 +173,7 @@ function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
   if (keyFile !== undefined && kekFile !== undefined)
     throw new UsageError('--decrypt-key and --kek-file exclude each other');
   if (keyFile !== undefined) {
-    const pem = tidyPem(readFileSync(keyFile, 'utf8'));
+    const pem = tidyPem(readContentSync(keyFile).toString());
     const { publicKey } = readPrivateKey(pem, keyFile);
     const identifier = keyId === undefined ? subjectKeyIdentifier(publicKey.spki) : hex('--decrypt-id', keyId);
     return { key: createPrivateKey(pem), identifier };
@@ -178,7 +185,7 @@ function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
 
 /** Raw octets or hex. */
 function sharedKey(file: string): Buffer {
-  const content = readFileSync(file);
+  const content = readContentSync(file);
   const text = content.toString('latin1').trim();
   const key = /^(?:[0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, 'hex') : content;
   try {
