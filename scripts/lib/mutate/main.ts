@@ -25,6 +25,7 @@ const RULES = [
   'src/administration/*.ts',
   'src/auth/**/*.ts',
   'src/ca/{profile,router}.ts',
+  'src/ca/remote/{forwarded,issued}.ts',
   'src/cmc/*.ts',
   'src/enrollment/**/*.ts',
   'src/pki/x509/subject-names.ts',

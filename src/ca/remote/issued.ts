@@ -32,7 +32,7 @@ export function issuedProblem(
 ): string | undefined {
   if (!isKey(certificate, spki)) return 'it certifies another public key';
   if (certificate.isCa) return 'it is a CA certificate';
-  if (certificate.notAfter.getTime() <= now) return 'it has already expired';
+  if (certificate.notAfter.getTime() < now) return 'it has already expired';
   const other = certificate.subjectAltNames.find(
     (name) => !subjectAltNames.some((allowed) => sameGeneralNames([name], [allowed])),
   );
@@ -164,16 +164,16 @@ export async function verifiedChain(
   // NewWithNew has the key of NewWithOld, which an anchor issued.
   const roots = further.filter((ca) => certified.some((known) => isSameCa(known, ca)));
   const trusted = [...anchors, ...roots];
-  for (const ca of further) if (roots.includes(ca) || (await pathToAnchor(ca, others, trusted, now))) chain.push(ca);
+  for (const ca of further) if (await pathToAnchor(ca, others, trusted, now)) chain.push(ca);
   return chain;
 }
 
-/** The issuing CA issued none of the other certificates. Servers send them in any order (RFC 7030 §4.1.3). */
+/** The issuing CA issued none of the certificates. Servers send them in any order (RFC 7030 §4.1.3). */
 export async function issuerFirst(certificates: readonly Certificate[]): Promise<Certificate[]> {
   for (const ca of certificates) {
-    let issuesOther = false;
-    for (const other of certificates) issuesOther ||= other !== ca && (await isIssuedBy(other, ca));
-    if (!issuesOther) return [ca, ...certificates.filter((other) => other !== ca)];
+    let issues = false;
+    for (const other of certificates) issues ||= await isIssuedBy(other, ca);
+    if (!issues) return [ca, ...certificates.filter((other) => other !== ca)];
   }
   return [...certificates];
 }
