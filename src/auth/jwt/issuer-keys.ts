@@ -33,9 +33,15 @@ const MAX_WAITING = 32;
 
 type Key = Awaited<ReturnType<LocalJWKSet>>;
 
+interface KeySet {
+  readonly find: (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<Key>;
+  /** Each `kid`. */
+  readonly names: ReadonlySet<unknown>;
+}
+
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
-  #keys: { readonly find: LocalJWKSet; readonly at: number } | undefined;
+  #keys: (KeySet & { readonly at: number }) | undefined;
   #fetching: Promise<void> | undefined;
   #waiting = 0;
   /** Start of the latest refresh. */
@@ -63,9 +69,12 @@ export class IssuerKeys {
     return this.#known()(header, token);
   }
 
-  /** Fetches the keys again after a signature failed, once a minute at most. @throws EstuaryError 503 */
-  async renewed(): Promise<boolean> {
-    if (!this.#mayAgain()) return false;
+  /**
+   * Fetches the keys again after a signature with a key without this name failed, once a minute at most.
+   * @throws EstuaryError 503
+   */
+  async renewed(kid: string | undefined): Promise<boolean> {
+    if ((kid !== undefined && this.#keys?.names.has(kid)) || !this.#mayAgain()) return false;
     await this.#fetched();
     return true;
   }
@@ -75,7 +84,7 @@ export class IssuerKeys {
     return this.#fetch();
   }
 
-  #known(): LocalJWKSet {
+  #known(): KeySet['find'] {
     if (this.#keys === undefined) throw this.#unavailable('no keys are loaded');
     return this.#keys.find;
   }
@@ -104,7 +113,7 @@ export class IssuerKeys {
     this.#fetching ??= (async () => {
       try {
         const text = await measured({ dependency: 'jwks' }, () => this.#load());
-        this.#keys = { find: readJwks(text), at: this.#options.now() };
+        this.#keys = { ...readJwks(text), at: this.#options.now() };
       } finally {
         this.#fetching = undefined;
       }
@@ -131,7 +140,7 @@ export class IssuerKeys {
 }
 
 /** @throws Error with the reason */
-function readJwks(text: string): LocalJWKSet {
+function readJwks(text: string): KeySet {
   if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
   const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
   const keys = isObject(parsed) ? parsed['keys'] : undefined;
@@ -145,8 +154,20 @@ function readJwks(text: string): LocalJWKSet {
     throw new Error(`the JWKS has ${usable.length} public keys (1 to ${MAX_KEYS})`);
   // In a SPIFFE trust bundle, the use of a signature key has another name.
   const keysForUse = usable.map((key) => ('use' in key && key.use === 'jwt-svid' ? { ...key, use: 'sig' } : key));
-  return createLocalJWKSet({ keys: keysForUse });
+  const names = new Set(keysForUse.map(nameOf));
+  const all = createLocalJWKSet({ keys: keysForUse });
+  const nameless = createLocalJWKSet({ keys: keysForUse.filter((key) => nameOf(key) === undefined) });
+  return {
+    names,
+    // RFC 7517 §4.5: a kid is optional. A token can name a key that the issuer publishes without one.
+    find(header, token) {
+      const { kid, ...rest } = header;
+      return kid === undefined || names.has(kid) || !names.has(undefined) ? all(header, token) : nameless(rest, token);
+    },
+  };
 }
+
+const nameOf = (key: object): unknown => ('kid' in key ? key.kid : undefined);
 
 async function download({ url, ca, tokenFile }: KeyUrl): Promise<string> {
   // Read each time: Kubernetes replaces it.

@@ -94,8 +94,7 @@ export class JwtPlugin implements AuthPlugin {
       return await this.#tryKeys(token, options);
     } catch (error) {
       const isRejected = error instanceof errors.JWSSignatureVerificationFailed;
-      if (!isRejected || decodeProtectedHeader(token).kid !== undefined || !(await this.#options.keys.renewed()))
-        throw error;
+      if (!isRejected || !(await this.#options.keys.renewed(decodeProtectedHeader(token).kid))) throw error;
       return this.#tryKeys(token, options);
     }
   }

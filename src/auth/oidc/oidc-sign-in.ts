@@ -238,12 +238,22 @@ function isUnavailable(error: unknown): boolean {
 /** An error with its causes. Contains no secret: a code is worth nothing after its use. */
 function chainOf(error: unknown): string {
   const parts: string[] = [];
-  for (let one: unknown = error; one instanceof Error && parts.length < 4; one = one.cause) {
+  let one: unknown = error;
+  for (; one instanceof Error && parts.length < 4; one = one.cause) {
     parts.push(describe(one));
     if (one instanceof client.ResponseBodyError || one instanceof client.AuthorizationResponseError)
       parts.push(...[one.error, one.error_description ?? ''].filter(Boolean).map((text) => cutText(text, MAX_TEXT)));
   }
-  return parts.length === 0 ? describe(error) : parts.join(': ');
+  return parts.length === 0 ? describe(error) : [...parts, ...comparisonOf(one)].join(': ');
+}
+
+/** What the library compared: often an issuer, with and without a slash at its end. */
+function comparisonOf(cause: unknown): readonly string[] {
+  if (!isObject(cause)) return [];
+  const [name, found] = [cause['attribute'] ?? cause['claim'], cause['body'] ?? cause['claims']];
+  if (typeof name !== 'string' || !isObject(found)) return [];
+  const [actual = 'absent', expected = 'absent'] = [found[name], cause['expected']].map((one) => JSON.stringify(one));
+  return [cutText(`${name} is ${actual} and should be ${expected}`, MAX_TEXT)];
 }
 
 function toResponse({ status, headers, body }: HttpAnswer): Response {

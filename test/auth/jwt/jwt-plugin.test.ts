@@ -102,7 +102,7 @@ test('single_use: a fraction of a second is rounded up, and a time has at most f
   expect(await outcome({ iat: 1e18 })).toBe('the claim "iat" is beyond year 9999');
 });
 
-test('RFC 7517 §4.5: without a kid, or with one of several keys, each key that fits is tried', async () => {
+test('RFC 7517 §4.5: a kid is optional, and each key that fits is tried', async () => {
   const { service, store, clock } = await setUpOtp();
   const file = folder.file('jwks.json');
   const others = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })));
@@ -142,6 +142,11 @@ test('RFC 7517 §4.5: without a kid, or with one of several keys, each key that 
   expect(await signedBy(2)).toBe('signature verification failed');
   now += 60_000;
   expect(await signedBy(2)).toBe('device-1');
+  // A token may name a key that is published without a name.
+  expect(await signedBy(2, 'unpublished')).toBe('device-1');
+  now += 60_000;
+  await publish(undefined, keysOf(0, 1));
+  expect(await signedBy(1, 'unpublished')).toBe('device-1');
   now += 60_000;
   await publish('same', keysOf(0, 1));
   expect(await signedBy(1, 'same')).toBe('device-1');

@@ -153,14 +153,40 @@ test('32 sign-ins wait for the provider; one more is rejected until they are don
 });
 
 test.each([
-  [{ status: 401, json: { error: 'invalid_client' } }, 'OIDC_REJECTED'],
-  [{ status: 400, json: { error: 'unauthorized_client' } }, 'OIDC_REJECTED'],
+  [
+    {
+      status: 401,
+      json: { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' },
+    },
+    'OIDC_REJECTED',
+  ],
+  [
+    {
+      status: 401,
+      json: { error: 'unauthorized_client', error_description: 'Invalid client or Invalid client credentials' },
+    },
+    'OIDC_REJECTED',
+  ],
   [{ status: 500 }, 'OIDC_UNAVAILABLE'],
-  [{ status: 400, json: { error: 'invalid_grant' } }, 'OIDC_FAILED'],
+  [{ status: 400, json: { error: 'invalid_grant', error_description: 'Code not valid' } }, 'OIDC_FAILED'],
   [{ status: 404 }, 'OIDC_FAILED'],
   [{ json: { access_token: 'a', token_type: 'bearer' } }, 'OIDC_FAILED'],
 ])('the provider answers a code with %j: %s', async (token, code) => {
   await expect(signIn({ token })).rejects.toMatchObject({ code });
+});
+
+test('an issuer may end with a slash; another one than the provider has is in the detail', async () => {
+  const path = `${issuer}/o/estuary`;
+  replies['/o/estuary/.well-known/openid-configuration'] = { json: { ...replies[METADATA]?.json, issuer: `${path}/` } };
+  oidc = new OidcSignIn({ ...oidc.settings, issuer: `${path}/` }, () => now);
+  expect(await signIn({ claims: { iss: `${path}/`, name: 'Ada', groups: 'a' } })).toMatchObject({ values: ['a'] });
+  await expect(signIn({ claims: { iss: path } })).rejects.toMatchObject({
+    detail: expect.stringContaining(`iss is "${path}" and should be "${path}/"`) as string,
+  });
+  oidc = new OidcSignIn({ ...oidc.settings, issuer: path }, () => now);
+  await expect(oidc.begin()).rejects.toMatchObject({
+    detail: expect.stringContaining(`issuer is "${path}/" and should be "${path}"`) as string,
+  });
 });
 
 test('the error of the provider and its description are in the detail, cut', async () => {
@@ -179,6 +205,47 @@ test('roles are a path where no claim has that name, and may be objects', async 
   expect(await of('a.b', { 'a.b': 'whole', a: { b: 'path' } })).toEqual(['whole']);
   expect(await of('constructor.name', {})).toEqual([]);
   expect(await of('roles', { roles: [{ name: 'a' }, { value: 'b' }, { name: 7 }, 'c'] })).toEqual(['a', 'b', 'c']);
+});
+
+/** What these providers send according to their documents and public reports. */
+const PROVIDERS: readonly [string, string, claims: Claims, userinfo: Claims, values: readonly string[]][] = [
+  [
+    'Keycloak',
+    'realm_access.roles',
+    { typ: 'ID', azp: 'estuary', acr: '1', sid: 's', preferred_username: 'ada', email_verified: false },
+    { preferred_username: 'ada', realm_access: { roles: ['default-roles-lab', 'pki-team'] } },
+    ['default-roles-lab', 'pki-team'],
+  ],
+  [
+    'Keycloak with an audience mapper',
+    'groups',
+    { aud: ['estuary', 'account'], azp: 'estuary', groups: ['/pki-team'] },
+    {},
+    ['/pki-team'],
+  ],
+  [
+    'Entra ID',
+    'roles',
+    {
+      ver: '2.0',
+      tid: 't',
+      oid: 'o',
+      rh: '0.A',
+      uti: 'u',
+      preferred_username: 'ada@corp.example',
+      roles: ['pki-team'],
+    },
+    {},
+    ['pki-team'],
+  ],
+  ['Auth0', 'https://corp.example/roles', { sid: 's', 'https://corp.example/roles': ['pki-team'] }, {}, ['pki-team']],
+  ['AD FS', 'group', { upn: 'ada@corp.example', group: 'pki-team', auth_time: 1, sid: 'S-1-5-21' }, {}, ['pki-team']],
+  ['GitLab', 'groups', { groups_direct: ['x'] }, { groups: ['corp/pki-team'] }, ['corp/pki-team']],
+];
+test.each(PROVIDERS)('%s: %s', async (_, roles_claim, claims, userinfo, values) => {
+  replies['/userinfo'] = { json: { sub: 'ada', ...userinfo } };
+  oidc = new OidcSignIn({ ...oidc.settings, roles_claim }, () => now);
+  expect(await signIn({ claims: { name: 'Ada', ...claims } })).toMatchObject({ name: 'Ada', values });
 });
 
 test('a failing userinfo endpoint stops a sign-in only if the roles are missing', async () => {
