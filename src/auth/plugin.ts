@@ -24,8 +24,8 @@ export interface AuthContext {
   readonly expiredGraceSeconds: number;
   /** Default: every valid credential is accepted. */
   readonly rules?: CredentialRules;
-  /** Whether the label recorded a certificate that only its unknown chain could verify. */
-  readonly awaitsChain?: (certificate: Certificate) => Promise<boolean>;
+  /** Whether the label recorded a certificate that only its chain could verify, which is unknown or not valid. */
+  readonly awaitsChain?: (certificate: Certificate, now: number) => Promise<boolean>;
   /** Passes of expired certificates count (simplereenroll). @returns how the request is recognized, if it is readable */
   readonly recognition?: (identity: MtlsIdentity) => string | undefined;
   readonly now: number;

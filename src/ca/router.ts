@@ -3,7 +3,7 @@ import type { CaTable } from '../config/schema/label.ts';
 import type { ProfileConfig } from '../config/schema/profile.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate, isIssuedBy, isSameCa } from '../pki/x509/certificate.ts';
-import { type Name, namesMatch } from '../pki/x509/name.ts';
+import { type Name, namesEqual, namesMatch } from '../pki/x509/name.ts';
 import { looksLike } from '../pki/x509/subject-names.ts';
 import { type CertificateRow, isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
 import { CsrAttributes } from './csr-attributes.ts';
@@ -133,11 +133,16 @@ export class Ca {
   }
 
   /**
-   * Whether the store recorded this certificate for the label, while its chain is unknown: nothing can verify it now.
+   * Whether the store recorded this certificate for the label, while its chain is unknown or not valid: nothing can
+   * verify it now.
    * @throws EstuaryError 500 or 503
    */
-  async awaitsChain(certificate: Certificate): Promise<boolean> {
-    return this.ownIsRecorded && this.driver.chain().length === 0 && (await this.hasRecorded(certificate));
+  async awaitsChain(certificate: Certificate, now: number): Promise<boolean> {
+    const chain = this.knownCertificates;
+    // Rollover certificates follow the root.
+    const path = chain.slice(0, chain.findIndex(({ subject, issuer }) => namesEqual(subject, issuer)) + 1 || undefined);
+    const isValid = path.every(({ notBefore, notAfter }) => notBefore.getTime() <= now && now <= notAfter.getTime());
+    return (path.length === 0 || !isValid) && (await this.hasRecorded(certificate));
   }
 
   /** DER certificates for /cacerts. @throws EstuaryError 503 while unknown */

@@ -127,7 +127,7 @@ export class Signers {
     const trust = this.#options.trust();
     if (trust === undefined) throw refused('no client certificate is trusted here');
     const options = { purposes: PURPOSES };
-    const awaiting = { caLabel: ca.label, awaitsChain: (leaf: Certificate) => ca.awaitsChain(leaf) };
+    const awaiting = { caLabel: ca.label, awaitsChain: ca.awaitsChain.bind(ca), now };
     return validateClientCertificate(trust, certificate.der, intermediates, now, options)
       .catch(unlessAwaited(awaiting, () => certificate))
       .catch(throwRefused);

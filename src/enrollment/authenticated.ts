@@ -72,7 +72,7 @@ const contextOf = (operation: EstEnrollment, ca: Ca, now: number) => ({
   expiredGraceSeconds: RULES[operation].expiredGraceSeconds(ca),
   operation,
   caLabel: ca.label,
-  awaitsChain: (certificate: Certificate) => ca.awaitsChain(certificate),
+  awaitsChain: ca.awaitsChain.bind(ca),
   now,
 });
 

@@ -164,17 +164,20 @@ function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], 
 
 type MtlsStore = CertificateStore & IntermediateStore & Pick<RescueStore, 'findRescues'>;
 
+const UNVERIFIABLE = ['CLIENT_CERTIFICATE_UNTRUSTED', 'CLIENT_CERTIFICATE_ISSUER_EXPIRED'];
+
 /**
- * Turns the rejection of a certificate that only the unknown chain of its CA could verify into 503.
+ * Turns the rejection of a certificate that only the chain of its CA could verify into 503, while that is unknown or not
+ * valid.
  * @returns a function that throws the error, or EstuaryError 503 `CA_UNAVAILABLE`
  */
 export const unlessAwaited =
-  ({ caLabel, awaitsChain }: Pick<AuthContext, 'caLabel' | 'awaitsChain'>, leaf: () => Certificate) =>
+  ({ caLabel, awaitsChain, now }: Pick<AuthContext, 'caLabel' | 'awaitsChain' | 'now'>, leaf: () => Certificate) =>
   async (error: unknown): Promise<never> => {
-    const isUntrusted = error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED';
-    if (!isUntrusted || (await awaitsChain?.(leaf())) !== true) throw error;
+    const isUnverifiable = error instanceof EstuaryError && UNVERIFIABLE.includes(error.code);
+    if (!isUnverifiable || (await awaitsChain?.(leaf(), now)) !== true) throw error;
     throw unavailable('CA_UNAVAILABLE', `The CA "${caLabel}" is not available.`, {
-      detail: 'its chain is unknown, so its certificates cannot be verified',
+      detail: 'its chain is unknown or not valid now, so its certificates cannot be verified',
     });
   };
 

@@ -67,7 +67,7 @@ export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDe
           caLabel: ca.label,
           certificateOnly: true,
           expiredGraceSeconds: 0,
-          awaitsChain: (certificate) => ca.awaitsChain(certificate),
+          awaitsChain: ca.awaitsChain.bind(ca),
           now: now(),
         });
       }

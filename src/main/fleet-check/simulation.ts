@@ -157,7 +157,8 @@ export class Simulation {
     const presented = { peerCertificate: held.der, peerIntermediates: [], certificates };
     const identity = await mtls.authenticate(
       { ...presented, authorization: undefined, address: '' },
-      renewalContext(ca, now),
+      // A CA that has expired strands its holders.
+      { ...renewalContext(ca, now), awaitsChain: () => Promise.resolve(false) },
     );
     if (identity === undefined) throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
     const received = {
