@@ -102,7 +102,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     './scripts/quickstart': 'test/quickstart.slow.test.ts, and the whole run of the tests',
   },
   'docs/get-started/install.md': {
-    'apt install': 'installs into the machine: scripts/check-deb',
+    'apt install': 'installs into the machine: scripts/operators-walk',
     'buildah bud': 'needs a container engine: scripts/check-image',
     'estuary admin cert list --all':
       'needs a server of version 0.1; test/main/commands/admin has the commands of today',
@@ -130,13 +130,13 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'samba-tool': 'test/auth/ldap/samba.slow.test.ts',
   },
   'docs/guides/hsm.md': {
-    softhsm2: 'test/main/commands/ca-init.slow.test.ts, with a token in a folder',
+    softhsm2: 'scripts/operators-walk; test/main/commands/ca-init.slow.test.ts, with a token in a folder',
     'node dist/server.js ca init': 'test/main/commands/ca-init.slow.test.ts',
     printf: 'test/conformance/hsm.slow.test.ts',
   },
   'docs/guides/investigate.md': { journalctl: 'needs a server under systemd' },
   'docs/guides/nodes-on-one-host.md': {
-    for: 'needs PostgreSQL and systemd; test/faults/rolling-upgrade.test.ts restarts nodes behind one port',
+    for: 'needs PostgreSQL and the package: scripts/operators-walk',
     sysctl: 'changes the kernel of the machine',
   },
   'docs/guides/post-quantum.md': {
