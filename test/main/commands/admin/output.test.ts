@@ -1,20 +1,14 @@
 /** The tables of the list commands on a narrow terminal, with values as long as real ones. */
-import { describe, expect, it } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonRecord } from '../../../../src/main/commands/admin/json.ts';
-import {
-  AUDIT,
-  CAS,
-  CERTIFICATES,
-  DEVICES,
-  type Kind,
-  LOCKOUTS,
-  OTPS,
-  RECEIVERS,
-  RENEWALS,
-  REQUESTS,
-  tableOf,
-} from '../../../../src/main/commands/admin/output.ts';
-import { type Around } from './support.ts';
+import { ADMIN_COMMANDS } from '../../../../src/main/commands/admin/table.ts';
+import { OID } from '../../../../src/pki/der/oids.ts';
+import { encodePem } from '../../../../src/pki/der/pem.ts';
+import { dns, extKeyUsage, makeCa, makeClient, subjectAltName } from '../../../support/certificates.ts';
+import { startStandIn, type StandIn } from '../../../support/est-stand-in.ts';
+import { temporaryFolder } from '../../../support/openssl.ts';
+import { estuary } from './support.ts';
 
 const TIME = '2026-11-27T22:49:08.000Z';
 const ID = '0193747e-6f3c-7c2f-8d64-0d1f6f1c9a55';
@@ -23,10 +17,10 @@ const SUBJECT = 'CN=press-line-17.plant-3.example.com,OU=Production,O=Example Ma
 const SANS = ['DNS:press-line-17.plant-3.example.com', 'IP:192.0.2.17'];
 const REQUESTER = 'gssapi:host/press-line-17.plant-3.example.com@EXAMPLE.COM';
 
-const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifying: readonly string[]][] = [
+/** By the name of the command: a record, and what tells it from others. */
+const LISTS: readonly [name: string, record: JsonRecord, identifying: readonly string[]][] = [
   [
-    'certificates',
-    CERTIFICATES,
+    'cert list',
     {
       serial: SERIAL,
       ca: 'production',
@@ -39,8 +33,7 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     [SERIAL, SUBJECT],
   ],
   [
-    'requests',
-    REQUESTS,
+    'request list',
     {
       id: ID,
       ca: 'production',
@@ -53,8 +46,7 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     [ID, SUBJECT],
   ],
   [
-    'one-time passwords',
-    OTPS,
+    'otp list',
     {
       id: ID,
       client_id: 'press-line-17.plant-3.example.com',
@@ -66,8 +58,7 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     [ID, 'press-line-17.plant-3.example.com'],
   ],
   [
-    'devices',
-    DEVICES,
+    'device list',
     {
       id: 'press-line-17.plant-3.example.com',
       ca: 'production',
@@ -78,8 +69,7 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     ['press-line-17.plant-3.example.com'],
   ],
   [
-    'CAs',
-    CAS,
+    'ca list',
     {
       label: 'production',
       default: true,
@@ -92,14 +82,12 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     ['production'],
   ],
   [
-    'lockouts',
-    LOCKOUTS,
+    'lockout list',
     { key: 'ip:2001:db8:85a3:8d3:1319:8a2e:370:7348', scope: 'address', failures: 10, locked_until: TIME },
     ['ip:2001:db8:85a3:8d3:1319:8a2e:370:7348'],
   ],
   [
-    'receivers',
-    RECEIVERS,
+    'notification list',
     {
       name: 'operations',
       kind: 'webhook',
@@ -111,14 +99,12 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     ['operations'],
   ],
   [
-    'campaigns',
-    RENEWALS,
+    'renewal list',
     { id: ID, starts_at: TIME, by: TIME, reason: 'the module was recalled '.repeat(5), created_by: REQUESTER },
     [ID],
   ],
   [
-    'audit records',
-    AUDIT,
+    'audit list',
     {
       seq: 12_345_678,
       time: TIME,
@@ -130,43 +116,83 @@ const TABLES: readonly [name: string, kind: Kind, record: JsonRecord, identifyin
     },
     ['12345678', 'enrollment.succeeded'],
   ],
+  [
+    'fleet list',
+    {
+      state: 'failing',
+      since: TIME,
+      ca: 'production',
+      subject: SUBJECT,
+      device: 'press-line-17.plant-3.example.com',
+      not_after: TIME,
+      last_used_at: TIME,
+      last_code: 'REENROLL_SUBJECT_MISMATCH',
+      window_end: TIME,
+    },
+    [SUBJECT],
+  ],
 ];
 
-const printed = (kind: Kind, record: JsonRecord, { terminal }: Around, wide = false): string =>
-  tableOf(
-    kind,
-    [record, record],
-    {
-      env: { NO_COLOR: '1' },
-      out: () => undefined,
-      err: () => undefined,
-      now: () => 0,
-      signals: { pass: () => undefined, release: () => undefined },
-      terminal: { outColumns: undefined, errColumns: undefined, ask: undefined, ...terminal },
-    },
-    wide,
-  );
-
-describe('a table at 80 columns', () => {
-  it.each(TABLES)('%s: no line is longer, and no identifying value is cut', (_, kind, record, identifying) => {
-    const lines = printed(kind, record, { terminal: { outColumns: 80 } })
-      .trimEnd()
-      .split('\n');
-    expect(lines.filter((line) => line.length > 80)).toEqual([]);
-    const words = lines.slice(1).join(' ').split(/\s+/);
-    for (const value of identifying)
-      for (const part of value.split(/(?<=,)|\s+/))
-        expect(
-          words.some((word) => word.includes(part.trim())),
-          part,
-        ).toBe(true);
+describe('a list command', () => {
+  const folder = temporaryFolder();
+  let server: StandIn;
+  let env: Record<string, string>;
+  let items: readonly JsonRecord[];
+  beforeAll(async () => {
+    const ca = await makeCa('CN=Test CA');
+    const extensions = [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))];
+    const certificate = await makeClient('CN=localhost', ca, { extensions });
+    server = await startStandIn(certificate, ({ response }) =>
+      response.end(JSON.stringify({ items, next_cursor: null })),
+    );
+    writeFileSync(folder.file('ca.pem'), encodePem('CERTIFICATE', ca.der));
+    env = {
+      NO_COLOR: '1',
+      ESTUARY_ADMIN_URL: server.url,
+      ESTUARY_ADMIN_TOKEN: 'any',
+      ESTUARY_ADMIN_CA: folder.file('ca.pem'),
+    };
+  });
+  afterAll(async () => {
+    await server.stop();
+    folder.remove();
   });
 
-  it('--wide, and a pipe, show all columns with their full values', () => {
-    const [, kind, record] = TABLES[0] ?? [];
-    if (kind === undefined || record === undefined) throw new TypeError('no table');
-    const full = printed(kind, record, {});
+  /** @param outColumns undefined: into a pipe */
+  async function printed(name: string, record: JsonRecord, outColumns?: number, ...options: string[]): Promise<string> {
+    items = [record, record];
+    const { code, out, err } = await estuary(['admin', ...name.split(' '), ...options], {
+      env,
+      ...(outColumns === undefined ? {} : { terminal: { outColumns } }),
+    });
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    return out;
+  }
+
+  it('has a record here', () => {
+    const names = ADMIN_COMMANDS.flatMap((entry) => (entry.kind === 'command' ? [entry.name] : []));
+    expect(LISTS.map(([name]) => name).toSorted()).toEqual(names.filter((name) => / list$/.test(name)).toSorted());
+  });
+
+  it.each(LISTS)(
+    '%s: at 80 columns no line is longer, and no identifying value is cut',
+    async (name, record, identifying) => {
+      const lines = (await printed(name, record, 80)).trimEnd().split('\n');
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+      const words = lines.slice(1).join(' ').split(/\s+/);
+      for (const value of identifying)
+        for (const part of value.split(/(?<=,)|\s+/))
+          expect(
+            words.some((word) => word.includes(part.trim())),
+            part,
+          ).toBe(true);
+    },
+  );
+
+  it('shows all columns with their full values with --wide, and into a pipe', async () => {
+    const [[name, record] = ['', {}]] = LISTS;
+    const full = await printed(name, record);
     expect(full).toContain(`${SUBJECT}  ${SANS.join(' ')}  ${REQUESTER}`);
-    expect(printed(kind, record, { terminal: { outColumns: 80 } }, true)).toBe(full);
+    expect(await printed(name, record, 80, '--wide')).toBe(full);
   });
 });
