@@ -31,7 +31,7 @@ export async function run(
   context: CommandContext,
 ): Promise<number> {
   if (![from, to].includes('sqlite') || ![from, to].includes('postgres'))
-    throw new UsageError('--from and --to must be sqlite and postgres, in either order');
+    throw new UsageError(`--from "${from}" --to "${to}": they must be sqlite and postgres, in either order`);
   const { config } = await loadConfigOnly(file, context.env);
   if (config.store.driver !== 'postgres')
     throw new UsageError('--config must have store.driver = "postgres", because it names the PostgreSQL database');

@@ -15,7 +15,7 @@ export function readTime(option: string, text: string, now: number, towards: 1 |
   const date = time === undefined ? undefined : new Date(time);
   if (date === undefined || Number.isNaN(date.getTime()))
     throw new UsageError(
-      `${option} must be a time like 2030-01-31T12:00:00Z, a date like 2030-01-31, or a period ${towards === 1 ? 'from now' : 'ago'} like 90m, 12h or 30d`,
+      `${option}: "${text}" must be a time like 2030-01-31T12:00:00Z, a date like 2030-01-31, or a period ${towards === 1 ? 'from now' : 'ago'} like 90m, 12h or 30d`,
     );
   return date.toISOString();
 }
@@ -24,7 +24,7 @@ export function readTime(option: string, text: string, now: number, towards: 1 |
 export function readPeriod(option: string, text: string): number {
   const [, count = '', unit = ''] = /^(\d{1,7})([smhdw])$/.exec(text) ?? [];
   const length = UNITS[unit];
-  if (length === undefined) throw new UsageError(`${option} must be a period like 90m, 12h or 2d`);
+  if (length === undefined) throw new UsageError(`${option}: "${text}" must be a period like 90m, 12h or 2d`);
   return (Number(count) * length) / 1000;
 }
 
@@ -33,6 +33,6 @@ export function readCount(option: string, text: string | undefined, least = 1): 
   if (text === undefined) return undefined;
   const count = Number(text);
   if (!/^\d{1,9}$/.test(text) || count < least)
-    throw new UsageError(`${option} must be a whole number of at least ${least}`);
+    throw new UsageError(`${option}: "${text}" must be a whole number of at least ${least}`);
   return count;
 }

@@ -553,8 +553,8 @@ describe('who is calling', () => {
     ],
     ['no PEM', ['status', '--ca', '/dev/null'], {}, 2, '--ca: /dev/null is not PEM'],
     ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv exclude each other'],
-    ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit must be a whole number of at least 1'],
-    ['no time', ['audit', 'list', '--since', 'yesterday'], {}, 2, '--since must be a time like'],
+    ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit: "0" must be a whole number of at least 1'],
+    ['no time', ['audit', 'list', '--since', 'yesterday'], {}, 2, '--since: "yesterday" must be a time like'],
     [
       'a wrong status',
       ['otp', 'list', '--status', 'odd'],
