@@ -2039,6 +2039,8 @@ export interface components {
                     /** @description docs/reference/errors.md. */
                     code: string;
                     count: number;
+                    /** @description The type of most of its audit records. */
+                    audit_type: string;
                 }[];
             };
             /** @description The number of lockouts in force. For `operator`. */

@@ -108,8 +108,10 @@ describe('the use of a token has its own audit type', () => {
 test('the overview counts each rejected request by its code, also those that the audit log counts once a minute', async () => {
   const counts = async (): Promise<Record<string, unknown>> => {
     const { rejections } = (await estuary.admin('GET', '/admin/overview')).json as {
-      rejections: { total: number; codes: { code: string; count: number }[] };
+      rejections: { total: number; codes: { code: string; count: number; audit_type: string }[] };
     };
+    for (const { code, audit_type } of rejections.codes)
+      expect(audit_type, code).toBe({ LOCKED_OUT: 'lockout.started', OTP_INVALID: 'auth.otp' }[code] ?? audit_type);
     const codes = Object.fromEntries(rejections.codes.map(({ code, count }) => [code, count]));
     return { total: rejections.total, ...codes };
   };

@@ -482,8 +482,8 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       since: '2026-11-27T13:00:00Z',
       total: 163,
       codes: [
-        { code: 'LOCKED_OUT', count: 151 },
-        { code: 'NAME_NOT_ALLOWED', count: 12 },
+        { code: 'LOCKED_OUT', count: 151, audit_type: 'lockout.started' },
+        { code: 'NAME_NOT_ALLOWED', count: 12, audit_type: 'certificate.denied' },
       ],
     };
     await page.route('**/admin/overview', async (route) => {
@@ -495,7 +495,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await tile.getByText('163', { exact: true }).waitFor();
     const links = await Promise.all((await tile.locator('.fine a').all()).map((one) => one.getAttribute('href')));
     expect(links).toEqual([
-      expect.stringMatching(/audit\?type=auth\.otp&since=2026/) as string,
+      expect.stringMatching(/audit\?type=lockout\.started&since=2026/) as string,
       expect.stringMatching(/audit\?type=certificate\.denied&since=2026/) as string,
     ]);
     await tile.getByText('151 LOCKED_OUT').click();

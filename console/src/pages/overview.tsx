@@ -105,16 +105,6 @@ const statisticsOf = (interval: 'hour' | 'day') => (signal: AbortSignal) =>
   call<Statistics>('/admin/statistics', { query: { interval }, signal });
 const CHANGES = ['certificate.*', 'request.*', 'auth.*'];
 
-/** The audit records of a rejection. Most of the codes belong to one type. */
-function auditType(code: string): string {
-  const method = /^(OTP|LDAP|JWT|GSSAPI|ADMIN|OIDC|CMC)_/.exec(code)?.[1];
-  if (method === 'OIDC') return 'auth.admin';
-  if (method !== undefined) return `auth.${method.toLowerCase()}`;
-  if (code === 'LOCKED_OUT') return 'auth.otp';
-  if (code.startsWith('CLIENT_CERTIFICATE_')) return 'auth.mtls';
-  return code.startsWith('CA_') ? 'certificate.failed' : 'certificate.denied';
-}
-
 /** Codes on the tile; the rest is a number. */
 const CODES = 4;
 
@@ -125,12 +115,12 @@ function Rejected({ of: { total, codes, since } }: { readonly of: OverviewRecord
     <Tile title="Rejected, last 24 hours" count={total} kind="bad" {...(may('auditor') ? { href: audit() } : {})}>
       {total === 0
         ? 'No rejections.'
-        : codes.slice(0, CODES).map(({ code, count }, n) => {
+        : codes.slice(0, CODES).map(({ code, count, audit_type }, n) => {
             const words = `${count.toLocaleString('en')} ${code}`;
             return (
               <span key={code}>
                 {n > 0 && ', '}
-                {may('auditor') ? <a href={audit(auditType(code))}>{words}</a> : words}
+                {may('auditor') ? <a href={audit(audit_type)}>{words}</a> : words}
               </span>
             );
           })}

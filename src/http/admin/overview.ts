@@ -2,6 +2,8 @@
 import { hostname } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { AuditType } from '../../audit/event.ts';
+import { ERRORS } from '../../error-codes.ts';
 import type { AdminRole } from '../../config/vocabulary.ts';
 import { daysLeft } from '../../ca/expiry.ts';
 import { callerOf, labelsOf, limited, pendingRejections, type LimitedStore } from './access.ts';
@@ -50,9 +52,16 @@ const Overview = titled('Overview', 'The state of the service.', {
     {
       since: Timestamp('A whole hour.'),
       total: Type.Integer(),
-      codes: Type.Array(Type.Object({ code: Text('docs/reference/errors.md.'), count: Type.Integer() }), {
-        description: 'The most frequent first.',
-      }),
+      codes: Type.Array(
+        Type.Object({
+          code: Text('docs/reference/errors.md.'),
+          count: Type.Integer(),
+          audit_type: Text('The type of most of its audit records.'),
+        }),
+        {
+          description: 'The most frequent first.',
+        },
+      ),
     },
   ),
   lockouts: Type.Optional(Integer('The number of lockouts in force. For `operator`.')),
@@ -182,8 +191,29 @@ async function countRejections(deps: AdminDependencies, request: FastifyRequest,
   return {
     since: formatTimestamp(since),
     total: [...counts.values()].reduce((sum, count) => sum + count, 0),
-    codes: [...counts].map(([code, count]) => ({ code, count })).sort((one, other) => other.count - one.count),
+    codes: [...counts]
+      .map(([code, count]) => ({ code, count, audit_type: auditTypeOf(code) }))
+      .sort((one, other) => other.count - one.count),
   };
+}
+
+/** By the beginning of the code. */
+const AUTHENTICATION: Readonly<Record<string, AuditType>> = {
+  ADMIN_AUTHENTICATION_REQUIRED: 'auth.admin',
+  CLIENT_CERTIFICATE_: 'auth.mtls',
+  CMC_: 'auth.cmc',
+  GSSAPI_: 'auth.gssapi',
+  JWT_: 'auth.jwt',
+  LDAP_: 'auth.ldap',
+  LOCKED_OUT: 'lockout.started',
+  OIDC_: 'auth.admin',
+  OTP_: 'auth.otp',
+};
+
+function auditTypeOf(code: string): AuditType {
+  const [, type] = Object.entries(AUTHENTICATION).find(([start]) => code.startsWith(start)) ?? [];
+  const status: unknown = Reflect.get(ERRORS, code);
+  return type ?? ([status].flat().some((one) => Number(one) >= 500) ? 'certificate.failed' : 'certificate.denied');
 }
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
