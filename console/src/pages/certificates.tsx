@@ -32,7 +32,7 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   },
   { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
   { head: 'Other names', cell: ({ sans }) => sans.map(shortName).join(', '), wide: true, kind: 'name' },
-  { head: 'Requester', cell: ({ requester }) => requester, wide: true, kind: 'name' },
+  { head: 'Requester', cell: ({ requester }) => requester, kind: 'name', extra: true },
   { head: 'CA', cell: ({ ca, label }) => label ?? ca, wide: true },
   { head: 'Issued', cell: ({ not_before }) => <Time at={not_before} />, wide: true, sorted: true },
   { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} /> },

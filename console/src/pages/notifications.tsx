@@ -10,8 +10,8 @@ const COLUMNS: readonly Column<Receiver>[] = [
   { head: 'Receiver', kind: 'name', cell: ({ name }) => name },
   { head: 'State', cell: ({ state }) => <Badge of={state} /> },
   { head: 'Sent to', kind: 'name', wide: true, cell: ({ kind, destination }) => `${kind}: ${destination}` },
-  { head: 'Events', kind: 'name', wide: true, cell: ({ events }) => events?.join(', ') ?? 'all' },
-  { head: 'Labels', wide: true, cell: ({ labels }) => labels?.join(', ') ?? 'all' },
+  { head: 'Events', kind: 'name', extra: true, cell: ({ events }) => events?.join(', ') ?? 'all' },
+  { head: 'Labels', extra: true, cell: ({ labels }) => labels?.join(', ') ?? 'all' },
   { head: 'Last delivery', cell: ({ delivered_at }) => <Time at={delivered_at} empty="none since the last start" /> },
   {
     head: 'Problem',

@@ -1,6 +1,6 @@
 /** Lists of the API with filters, chosen columns, and paging by cursor. */
 import { isValidElement, type ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, text, toApiError, type ApiError, type Query } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
 import { chooseColumns, chosenColumns } from '../shared/preferences.ts';
@@ -18,7 +18,7 @@ export interface Column<T> {
   readonly head: string;
   readonly cell: (item: T) => ComponentChildren;
   /**
-   * `name`: takes the remaining width, and is truncated. `message`: the same, and shown whole. `status`: in the corner of a card.
+   * `name`: shares the remaining width by the length of the texts, and is truncated. `message`: the same, and shown whole. `status`: in the corner of a card.
    * `tools`: buttons, without a label on a card.
    */
   readonly kind?: 'number' | 'name' | 'message' | 'status' | 'tools';
@@ -53,9 +53,11 @@ export function Table<T>({ caption, columns: all, items, id, selection, order }:
   const columns = shownColumns(caption, all, items);
   const selectable = selection === undefined ? [] : items.filter(selection.allows);
   const selected = new Set(selection?.selected.map(id));
+  const table = useRef<HTMLTableElement>(null);
+  useLayoutEffect(() => shareWidth(table.current));
   return (
     <div class="table" role="region" aria-label={caption} tabIndex={0} onMouseOver={showWhole}>
-      <table>
+      <table ref={table}>
         <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -70,7 +72,7 @@ export function Table<T>({ caption, columns: all, items, id, selection, order }:
               </th>
             ))}
             {selectable.length > 0 && (
-              <th scope="col" class="tools">
+              <th scope="col">
                 <input
                   type="checkbox"
                   aria-label={`Select all ${selectable.length} that are shown`}
@@ -90,7 +92,7 @@ export function Table<T>({ caption, columns: all, items, id, selection, order }:
                 </td>
               ))}
               {selectable.length > 0 && (
-                <td class="tools">
+                <td data-head="Select">
                   {selection?.allows(item) === true && (
                     <input
                       type="checkbox"
@@ -112,6 +114,23 @@ export function Table<T>({ caption, columns: all, items, id, selection, order }:
       </table>
     </div>
   );
+}
+
+/** Longest text, in characters, that widens a column. */
+const WIDEST = 60;
+
+/** Divides the width of the columns of names by the lengths of their texts. The first counts more. */
+function shareWidth(table: HTMLTableElement | null): void {
+  const heads = [...(table?.querySelectorAll('th') ?? [])];
+  const wishes = heads.map(({ className }, index) => {
+    if (!/\b(?:name|message)\b/.test(className)) return 0;
+    const cells = [...(table?.querySelectorAll(`tr > :nth-child(${index + 1})`) ?? [])];
+    const longest = Math.max(...cells.map(({ textContent }) => textContent.length));
+    return Math.min(longest, WIDEST) * (index === 0 ? 1.5 : 1);
+  });
+  const all = wishes.reduce((sum, wish) => sum + wish, 0);
+  for (const [index, wish] of wishes.entries())
+    if (wish > 0) heads[index]?.style.setProperty('width', `${(100 * wish) / all}%`);
 }
 
 const SORTED = { asc: 'ascending', desc: 'descending' } as const;
@@ -245,15 +264,18 @@ function shownOf(shown: number, total: Page<unknown>['total']): string {
   return `${shown.toLocaleString('en')} of ${total.exact ? '' : 'at least '}${all} shown`;
 }
 
-/** The first column and those with buttons are always shown. */
+/** The first column is always shown, and so are buttons. */
 const isOptional = <T,>({ kind }: Column<T>, index: number): boolean => index > 0 && kind !== 'tools';
 
 /** The chosen columns; without a choice, those that are not empty. */
 function shownColumns<T>(list: string, columns: readonly Column<T>[], items?: readonly T[]): readonly Column<T>[] {
   const chosen = chosenColumns(list);
   const isShown = ({ head, extra, cell }: Column<T>): boolean =>
-    chosen?.includes(head) ?? (extra !== true && (items?.some((item) => !isEmpty(cell(item))) ?? true));
-  return columns.filter((column, index) => !isOptional(column, index) || isShown(column));
+    chosen?.includes(head) ?? (extra !== true && isFilled(cell));
+  const isFilled = (cell: Column<T>['cell']): boolean => items?.some((item) => !isEmpty(cell(item))) ?? true;
+  return columns.filter(
+    (column, index) => index === 0 || (column.kind === 'tools' ? isFilled(column.cell) : isShown(column)),
+  );
 }
 
 function isEmpty(cell: ComponentChildren): boolean {

@@ -46,7 +46,14 @@ function fill(db: Db, count: number): void {
     }
     for (let n = 0; n < count / 4; n++) {
       const at = NOW - n * 3_600_000;
-      device.run(`key-${n}`, nameOf(n), n % 17 === 0 ? 0 : 1, `hall ${(n % 6) + 1}`, at, at);
+      device.run(
+        `key-${n}`,
+        nameOf(n),
+        n % 17 === 0 ? 0 : 1,
+        n % 11 === 5 ? `${LONG} `.repeat(4) : `hall ${(n % 6) + 1}`,
+        at,
+        at,
+      );
     }
     for (const [hour, what, number] of activity(count)) statistic.run(hour, 'devices', what, number);
   })();
@@ -54,11 +61,14 @@ function fill(db: Db, count: number): void {
   while (index()) continue;
 }
 
+/** As long as real ones are: one in eleven. */
+const LONG = 'assembly-line-4711.plant-ludwigshafen-am-rhein.production';
+
 const nameOf = (n: number): string => `${KINDS[n % KINDS.length] ?? 'device'}-${100 + n}`;
 
 /** The oldest first. Each lives for 397 days, so that some expire today. */
 function certificateOf(n: number, count: number): CertificateRow {
-  const name = nameOf(n);
+  const name = n % 11 === 5 ? `${nameOf(n)}.${LONG}.example.com` : nameOf(n);
   const site = `hall${(n % 6) + 1}`;
   const not_before = NOW - DAY - Math.floor(((count - n) * 420 * DAY) / count);
   const serial = hex(`serial ${n}`).slice(0, 32);
@@ -67,7 +77,7 @@ function certificateOf(n: number, count: number): CertificateRow {
     ca: n % 9 === 0 ? 'lab' : 'devices',
     label: null,
     serial,
-    subject: `CN=${name},OU=${site},O=Factory Example`,
+    subject: `CN=${name},OU=${site},O=${n % 11 === 5 ? 'Factory Example International Holding GmbH & Co. KGaA,L=Ludwigshafen am Rhein,ST=Rheinland-Pfalz,C=DE' : 'Factory Example'}`,
     sans: [`DNS:${name}.factory.example`, `DNS:${name}.${site}.factory.example`, `IP:10.1.${n % 250}.7`],
     not_before,
     not_after: not_before + 397 * DAY,
