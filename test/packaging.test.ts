@@ -129,6 +129,21 @@ describe('dependencies', () => {
   });
 });
 
+test.each(['config/estuary.service', 'Dockerfile', 'scripts/build-deb'])(
+  '%s lets no signal open a debugger',
+  (file) => {
+    const starts = read(file)
+      .split('\n')
+      .filter((line) => /^(?:ExecStart=|ENTRYPOINT|exec ).*\/dist\/server\.js/.test(line));
+    expect(starts).toEqual([expect.stringContaining('--disable-sigusr1')]);
+  },
+);
+
+test('the units start after the clock is set, as certificates need it', () => {
+  for (const unit of ['estuary', 'estuary-client', 'estuary-client-renew'])
+    expect(read(`config/${unit}.service`)).toMatch(/^After=.*\btime-sync\.target\b/m);
+});
+
 describe('the container image', () => {
   test('runs the Node release that npm pins elsewhere', () => {
     const image = /^ARG NODE_VERSION=(\S+)$/m.exec(read('Dockerfile'))?.[1];

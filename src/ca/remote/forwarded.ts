@@ -1,6 +1,6 @@
 /** Which content a CSR may have that goes to a remote CA as the device signed it (docs/guides/upstream.md). */
 import { badRequest } from '../../errors.ts';
-import { DerError, unlessMalformed } from '../../pki/der/der.ts';
+import { unlessMalformed } from '../../pki/der/der.ts';
 import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
 import type { CsrContent } from '../../pki/pkcs10/csr-content.ts';
 import { parseCsrAttrs, parseRequestTemplate } from '../../pki/pkcs10/csrattrs.ts';
@@ -76,15 +76,12 @@ function checkPurposes({ extensions }: Pick<CsrContent, 'extensions'>, names: re
 /** The extensions and attributes that csrattrs asks for. */
 function askedOids(csrAttrs: Buffer | undefined): string[] {
   if (csrAttrs === undefined) return [];
-  try {
-    return parseCsrAttrs(csrAttrs).flatMap(({ oid, values = [] }) => {
+  const asked = () =>
+    parseCsrAttrs(csrAttrs).flatMap(({ oid, values = [] }) => {
       if (oid === OID.extensionRequest) return values.flatMap(parseExtensions).map((one) => one.oid);
       if (oid === OID.certificationRequestInfoTemplate)
         return values.flatMap((value) => parseRequestTemplate(value).extensions).map((one) => one.oid);
       return [oid];
     });
-  } catch (error) {
-    if (error instanceof DerError) return [];
-    throw error;
-  }
+  return unlessMalformed(asked, []);
 }

@@ -23,7 +23,7 @@ interface At {
   readonly purposes?: readonly string[];
   readonly forwards?: readonly string[];
   readonly asks?: ConstructorParameters<typeof CsrAttributes>[0];
-  readonly upstreamAsks?: Buffer;
+  readonly upstreamAsks?: Buffer | Error;
 }
 
 function check(
@@ -34,7 +34,7 @@ function check(
   const driver = {
     chain: () => [],
     issue: () => Promise.reject(new Error('nothing is issued')),
-    csrAttributes: () => Promise.resolve(upstreamAsks),
+    csrAttributes: () => (upstreamAsks instanceof Error ? Promise.reject(upstreamAsks) : Promise.resolve(upstreamAsks)),
   };
   const profile = { ...usual, extended_key_usage: purposes, forward_extensions: forwards };
   const csrAttributes = new CsrAttributes(asks, false);
@@ -50,7 +50,7 @@ const asks = (oids: readonly string[], extensions: readonly string[]) => ({
   template: false,
 });
 
-test('what the profile judges goes on, and so do the attributes of EST', async () => {
+test('what the profile judges goes on without a question, and so do the attributes of EST', async () => {
   const { subjectAltName, keyUsage, extKeyUsage, basicConstraints, subjectKeyIdentifier } = OID;
   const extensions = [
     subjectAltName,
@@ -69,6 +69,7 @@ test('what the profile judges goes on, and so do the attributes of EST', async (
     check(
       extensions.map((one) => extension(one)),
       attributes,
+      { upstreamAsks: new Error('unavailable') },
     ),
   ).resolves.toBeUndefined();
 });
@@ -102,9 +103,8 @@ test('what csrattrs ask for goes on: those of the label, and those of the upstre
     await expect(
       check([extension(OTHER)], [MAC], { upstreamAsks: encodeCsrAttrs([item, { oid: MAC }]) }),
     ).resolves.toBeUndefined();
-  await expect(check([extension(OTHER)], [], { upstreamAsks: encodeCsrAttrs([{ oid: MAC }]) })).rejects.toMatchObject({
-    status: 400,
-  });
+  for (const upstreamAsks of [encodeCsrAttrs([{ oid: MAC }]), Buffer.from('no DER')])
+    await expect(check([extension(OTHER)], [], { upstreamAsks })).rejects.toMatchObject({ status: 400 });
 });
 
 test('application policies are judged as purposes, also if they are forwarded', async () => {
@@ -114,9 +114,11 @@ test('application policies are judged as purposes, also if they are forwarded', 
   await expect(send(asked(OID.clientAuth))).resolves.toBeUndefined();
   for (const value of [asked(OID.codeSigning), Buffer.from('no DER')])
     await expect(send(value)).rejects.toMatchObject({ status: 400, code: 'EXTENDED_KEY_USAGE_NOT_ALLOWED' });
+  await expect(check([], [], { purposes: [] })).resolves.toBeUndefined();
 });
 
 test('an empty extended_key_usage allows no purpose', async () => {
   const asked = [extension(OID.extKeyUsage, encodeExtKeyUsage([OID.clientAuth]))];
   await expect(check(asked, [], { purposes: [] })).rejects.toMatchObject({ code: 'EXTENDED_KEY_USAGE_NOT_ALLOWED' });
+  await expect(check([], [], { purposes: [] })).resolves.toBeUndefined();
 });
