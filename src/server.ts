@@ -10,8 +10,9 @@ import type { Signal, Signals } from './main/signals.ts';
 const NEEDED = 26;
 
 const signals = holdSignals(['SIGTERM', 'SIGINT', 'SIGHUP']);
-// Node's default action opens a debugger, to which every local user may connect.
-process.on('SIGUSR1', () => undefined);
+// Rotations of logs send them. The default action of one opens a debugger, to which every local user may connect; that
+// of the other ends the process.
+for (const name of ['SIGUSR1', 'SIGUSR2'] as const) process.on(name, () => undefined);
 // A terminal or reader that is gone must not end the process.
 process.stderr.on('error', () => undefined);
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();
@@ -26,7 +27,10 @@ async function run(): Promise<void> {
     // A killed launcher cannot forward the signal; without this its ports would stay in use.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.send?.('takes signals');
-    process.on('message', () => process.emit('SIGUSR1'));
+    process.on('message', (message) => {
+      const name = message === 'SIGUSR2' ? message : 'SIGUSR1';
+      process.emit(name, name);
+    });
     process.channel.unref();
   }
   const { main } = await import('./main/cli.ts');
@@ -85,7 +89,7 @@ function launch(spawn: Spawn, runtime: string, early?: Signal): void {
     if (early !== undefined) child.kill(early);
     signals.pass((signal) => child.kill(signal));
     // As a message: with --disable-sigusr1, Node blocks the signal.
-    process.on('SIGUSR1', () => child.send('SIGUSR1'));
+    for (const name of ['SIGUSR1', 'SIGUSR2'] as const) process.on(name, () => child.send(name));
   });
   child.on('error', (error) => {
     process.stderr.write(`estuary cannot run ${runtime}: ${error.message}\n`);

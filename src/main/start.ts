@@ -41,12 +41,14 @@ export interface RunningService {
 
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store' | 'instance'>;
 
+const IGNORED = ['SIGUSR1', 'SIGUSR2'] as const;
+
 /** Starts everything; resolves when the listeners accept. @throws the problem; everything is closed then */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config, material } = options;
   const log = createLogger(config.log.level, options.logTo);
-  const ignored = (): void => log.info('SIGUSR1 has no effect; SIGHUP reloads the configuration');
-  process.on('SIGUSR1', ignored);
+  const ignored = (name: NodeJS.Signals): void => log.info(`${name} has no effect; SIGHUP reloads the configuration`);
+  for (const name of IGNORED) process.on(name, ignored);
   const instance = randomUUID();
   // First: a start on a store in use must change nothing.
   const join = (): Promise<Nodes> => joinNodes(config, material, instance, log);
@@ -68,7 +70,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         reload: () => service.reload(),
         stop: () =>
           service.stop().finally(async () => {
-            process.off('SIGUSR1', ignored);
+            for (const name of IGNORED) process.off(name, ignored);
             audit?.release();
             await nodes.release();
           }),

@@ -33,7 +33,8 @@ async function answer(service: Service, method: string, args: unknown): Promise<
  * still need this child.
  */
 export function serve(service: Service): void {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const) process.on(signal, () => undefined);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)
+    process.on(signal, () => undefined);
   new Worker(startedModule('process/orphan-watch'), { workerData: process.ppid }).unref();
 
   process.on('disconnect', () => {

@@ -73,13 +73,15 @@ describe.each([
 test.each([
   ['the server', () => Promise.resolve({ command: NODE, args: [] })],
   ['a launcher on an older Node', () => olderRuntime(folder.path)],
-])('SIGUSR1 to %s opens no debugger: it is logged and does nothing', async (_, runtime) => {
+])('SIGUSR1 to %s opens no debugger: it is logged and does nothing, like SIGUSR2', async (_, runtime) => {
   const { child, go } = await starting(await runtime());
   child.kill('SIGUSR1');
   await go();
   const server = await untilListening(child, ['est', 'admin'], 60_000);
-  child.kill('SIGUSR1');
-  await untilLogged(server, { msg: 'SIGUSR1 has no effect; SIGHUP reloads the configuration' });
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+    child.kill(signal);
+    await untilLogged(server, { msg: `${signal} has no effect; SIGHUP reloads the configuration` });
+  }
   expect(server.output()).not.toContain('Debugger');
   const listening = server.log().filter(({ msg }) => msg === 'listening');
   const threads = readdirSync(`/proc/${server.pid}/task`).map((id) =>
