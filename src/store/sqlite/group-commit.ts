@@ -120,10 +120,12 @@ export class GroupCommit implements Writer {
       const value = await read();
       await this.#forced;
       if (this.#unforced !== undefined) throw this.#unforced;
+      this.files?.checkForRead();
       return value;
-    } finally {
-      // Also the reason of SQLite's errors.
+    } catch (error) {
+      // The reason of SQLite's error.
       this.files?.check();
+      throw error;
     }
   }
 
@@ -136,9 +138,12 @@ export class GroupCommit implements Writer {
   durableAtOnce<T>(read: () => T): T {
     this.#refuseUnforced();
     try {
-      return read();
-    } finally {
+      const value = read();
+      this.files?.checkForRead();
+      return value;
+    } catch (error) {
       this.files?.check();
+      throw error;
     }
   }
 
