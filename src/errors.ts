@@ -97,7 +97,7 @@ export const codeOf = (error: unknown): string =>
 /** The message of any thrown value, for a log or an operator. Errors of files say in words which file and why. */
 export function describe(error: unknown): string {
   if (error instanceof EstuaryError)
-    return error.detail === undefined ? error.message : `${error.message}: ${error.detail}`;
+    return error.detail === undefined ? error.message : `${error.message.replace(/\.$/, '')}: ${error.detail}`;
   if (!(error instanceof Error)) return String(error);
   return withoutBinary(error) ?? error.message.replace(SYSTEM_ERROR, systemMessage);
 }

@@ -8,7 +8,7 @@ import { keysOf, tablesOf } from '../src/config/keys.ts';
 import { AUDIT_TYPES } from '../src/audit/event.ts';
 import { configSchema } from '../src/config/schema.ts';
 import { ERRORS } from '../src/error-codes.ts';
-import { HOLDER_STATES } from '../src/store/holder-state.ts';
+import { HOLDER_STATES, REPORTED_STATES } from '../src/store/holder-state.ts';
 import { ROOT } from './support/root.ts';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
@@ -93,6 +93,15 @@ describe('the fleet', () => {
     expect(states('console/src/pages/fleet.tsx', /\{ name: '(\w+)', kind: '/g).slice(0, HOLDER_STATES.length)).toEqual(
       HOLDER_STATES,
     );
+  });
+
+  test('console, notifications and alerts have an event or an alert of each reported state, by its name', () => {
+    const [words, notifications] = ['console/src/pages/history-words.ts', 'docs/guides/notifications.md'].map(read);
+    for (const state of REPORTED_STATES) {
+      expect(words?.toLowerCase()).toContain(`'holder.${state}': () => '${state}: `);
+      expect(notifications).toContain(`\`holder.${state}\``);
+      expect(read('config/alerts.yml')).toMatch(new RegExp(`estuary_fleet_holders\\{[^}]*state="${state}"`));
+    }
   });
 
   test('the guide has each code that only `check --fleet` has', () => {

@@ -94,6 +94,12 @@ describe('what catches an error asks for its kind, not for its status', () => {
   });
 });
 
+test('an error with its detail is one sentence', () => {
+  expect(described(forbidden('SUBJECT_MISMATCH', 'The subject differs.', { detail: 'CN=a' }))).toBe(
+    'The subject differs: CN=a',
+  );
+});
+
 describe('an error of a file names the path and the reason in words', () => {
   test.each([
     [() => readFileSync('/nonexistent/est.toml'), 'cannot open /nonexistent/est.toml: no such file or directory'],

@@ -1,10 +1,11 @@
 /**
  * `check --fleet` predicts what each holder gets when it renews over TLS under another configuration, and whether it still trusts the server.
- * `ESTUARY_FLEET=1000` and `ESTUARY_RUNS=40` are the nightly size, `ESTUARY_SEED` another fleet and other configurations.
+ * `ESTUARY_FLEET=1000` and `ESTUARY_RUNS=6` are the nightly size, `ESTUARY_SEED` another fleet and other configurations.
  */
 import { X509Certificate } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SignJWT } from 'jose';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
@@ -41,6 +42,9 @@ import {
 import { openTls } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
+import { requires } from '../support/requires.ts';
+import { readPkcs8, readServerKey } from '../support/server-key.ts';
+import { PASSWORD, Slapd } from '../support/slapd.ts';
 import { until } from '../support/until.ts';
 
 const SIZE = Number(process.env['ESTUARY_FLEET'] ?? 38);
@@ -48,6 +52,8 @@ const SIZE = Number(process.env['ESTUARY_FLEET'] ?? 38);
 const CONFIGURATIONS = Number(process.env['ESTUARY_RUNS'] ?? 3);
 const SEED = Number(process.env['ESTUARY_SEED'] ?? 57);
 const DAY = 86_400_000;
+/** Enough for the nightly size. */
+const TIMEOUT = 7_200_000;
 /** Milliseconds until a device expires. */
 const SOLD_AFTER = 1100;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
@@ -94,7 +100,9 @@ function drawn(n: number): Member {
   const kinds = [
     ...[`email:${name}@example.com`, `URI:urn:example:${name}`],
     ...(label === 'devices' ? [`DNS:*.${name}.example`, `DNS:_est.${name}.example`, `upn:${name}@example.com`] : []),
-    ...(label === 'devices' ? [`hardware_module:1.2.3:${n + 16}`, `permanent_identifier:1.2.3:${name}`] : []),
+    ...(label === 'devices'
+      ? [`hardware_module:1.2.3:${String(n).padStart(4, '0')}`, `permanent_identifier:1.2.3:${name}`]
+      : []),
     ...(label === 'devices' ? [`srv:_est.${name}.example`, `registered_id:1.2.3.${n}`, 'other:1.2.4:0c0161'] : []),
   ];
   const host = one(`${name}.plant.example`, `${name}.plant.example`, `${name}.other.example`);
@@ -138,6 +146,8 @@ type Ca = certificates.Issuer;
 const CAS: Record<string, Ca> = {};
 const ca = (name: string): Ca => CAS[name] ?? expect.fail(name);
 let estuary: Estuary;
+let slapd: Slapd | undefined;
+const tokenKey = makeKey();
 /** PEM of all roots. */
 let roots = '';
 let vendor: ClientIdentity;
@@ -194,7 +204,21 @@ async function makePki(dir: string): Promise<void> {
 const profile = (config: TomlTable, index = 0) => section(caSection(config, index), 'profile');
 const clientAuth = (config: TomlTable) => section(config, 'tls', 'client_auth');
 const plant = (config: TomlTable): TomlTable => section({ label: (config['label'] as TomlTable[])[0] ?? {} }, 'label');
-function base(config: TomlTable): void {
+function base(config: TomlTable, dir: string): void {
+  const jwk = { ...tokenKey.publicKey.export({ format: 'jwk' }), alg: 'ES256' };
+  writeFileSync(join(dir, 'jwks.json'), JSON.stringify({ keys: [jwk] }));
+  const tokens = { issuer: 'https://issuer.example', audience: 'est', jwks_file: 'jwks.json', algorithms: ['ES256'] };
+  Object.assign(section(config, 'auth', 'jwt'), tokens);
+  Object.assign(section(config, 'serverkeygen'), { encryption: 'optional' });
+  if (slapd !== undefined) {
+    writeFileSync(join(dir, 'directory.pem'), slapd.ca);
+    const url = `ldaps://localhost:${slapd.ports.ldaps}`;
+    const user_dn = 'uid={username},ou=devices,dc=example';
+    Object.assign(section(config, 'auth', 'ldap'), { url, trust_anchors: 'directory.pem', timeout: 60, user_dn });
+  }
+  const methods = ['mtls', 'cmc', 'jwt'];
+  caSection(config)['auth'] = { methods: [...methods, 'otp'] };
+  caSection(config, 1)['auth'] = { methods: [...methods, slapd === undefined ? 'otp' : 'ldap'] };
   Object.assign(section(config, 'admin', 'tls'), { certificate: 'tls/server.pem', private_key: 'tls/server.key' });
   Object.assign(section(config, 'tls'), { certificate: 'tls/server-a.pem', private_key: 'tls/server-a.key' });
   clientAuth(config)['trust_anchors'] = 'tls/all.pem';
@@ -207,7 +231,7 @@ function base(config: TomlTable): void {
   Object.assign(section(profile(config), 'san'), { wildcards: true, dns_underscore: true });
   // It is copied.
   config['store'] = { path: 'data/est.db' };
-  config['label'] = [{ name: 'plant', ca: 'devices', devices: 'required' }];
+  config['label'] = [{ name: 'plant', ca: 'devices', devices: 'required', auth: { methods: ['mtls', 'otp'] } }];
 }
 
 const issuingWith =
@@ -223,9 +247,15 @@ const admin = async (method: string, path: string, body?: unknown) => {
 };
 
 /** Sends a request of a member over TLS as it does. */
-const send = (member: Member, csr: Buffer, operation: string, more: { client?: ClientIdentity; password?: string }) =>
+const send = (
+  member: Member,
+  csr: Buffer,
+  operation: string,
+  more: { client?: ClientIdentity; authorization?: string },
+) =>
   estuary.enroll(onTheWire(csr), {
-    ...more,
+    ...(more.client && { client: more.client }),
+    ...(more.authorization !== undefined && { headers: { Authorization: more.authorization } }),
     path: pathOf(member, operation),
     tls: { ca: roots, maxVersion: member.tls },
   });
@@ -271,7 +301,12 @@ async function imported(member: Member): Promise<ClientIdentity> {
 async function enrolled(member: Member): Promise<ClientIdentity> {
   const key = newKey(member.kind);
   const csr = firstCsr(key, member);
-  const method = member.label === 'plant' ? 'otp' : one('otp', 'certificate', 'cmc');
+  const hasOtps = member.label !== 'lab' || slapd === undefined;
+  // Tokens and accounts are for their own names only.
+  const byName =
+    member.sans.length === 0 && member.subject === `CN=${member.name}` ? ['jwt', hasOtps ? 'jwt' : 'ldap'] : [];
+  const passwords = hasOtps ? ['otp', 'serverkeygen'] : [];
+  const method = one(...passwords, ...(member.label === 'plant' ? [] : ['certificate', 'cmc', ...byName]));
   const times = { notBefore: Date.now() - DAY, notAfter: Date.now() + DAY, keys: makeKey() };
   const client = await certified(member, 'vendor', times);
   if (method === 'cmc') {
@@ -283,12 +318,29 @@ async function enrolled(member: Member): Promise<ClientIdentity> {
     const certificate = all.map(parseCertificate).find(({ isCa }) => !isCa);
     return { cert: encodePem('CERTIFICATE', certificate?.der ?? expect.fail(answer.text)), key: key.pem };
   }
-  const answer =
-    method === 'otp'
-      ? await send(member, csr, 'simpleenroll', { password: (await estuary.otp({ client_id: member.name })).token })
-      : await send(member, csr, 'simpleenroll', { client });
-  expect(answer.status, answer.text).toBe(200);
-  return { cert: certificatePem(answer), key: key.pem };
+  const operation = method === 'serverkeygen' ? method : 'simpleenroll';
+  const answer = await send(
+    member,
+    csr,
+    operation,
+    method === 'certificate' ? { client } : await passwordOf(member, method),
+  );
+  expect(answer.status, `${method}: ${answer.text}`).toBe(200);
+  if (method !== 'serverkeygen') return { cert: certificatePem(answer), key: key.pem };
+  const { certificate, key: made } = readServerKey(answer);
+  return { cert: certificate.toString(), key: readPkcs8(made).export({ format: 'pem', type: 'pkcs8' }) };
+}
+
+/** How a member without a certificate authenticates. */
+async function passwordOf({ name }: Member, method: string): Promise<{ readonly authorization: string }> {
+  const basic = (user: string, password: string) => ({
+    authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+  });
+  if (method === 'ldap') return basic(name, PASSWORD);
+  if (method !== 'jwt') return basic(name, (await estuary.otp({ client_id: name })).token);
+  const claims = { iss: 'https://issuer.example', aud: 'est', exp: Math.floor(Date.now() / 1000) + 3600, sub: name };
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(tokenKey.privateKey);
+  return { authorization: `Bearer ${token}` };
 }
 
 async function use(member: Member, client: ClientIdentity): Promise<void> {
@@ -346,6 +398,7 @@ async function become(member: Member): Promise<void> {
 }
 
 beforeAll(async () => {
+  slapd = requires('slapd') ? await Slapd.start(fleet.map(({ name }) => name)) : undefined;
   estuary = await Estuary.start();
   await estuary.server.stop();
   rmSync(file('data'), { recursive: true });
@@ -366,8 +419,11 @@ beforeAll(async () => {
   await admin('GET', '/admin/fleet/summary');
   await estuary.server.stop();
   cpSync(file('data'), file('kept'), { recursive: true });
+}, TIMEOUT);
+afterAll(async () => {
+  await estuary.stop();
+  await slapd?.stop();
 });
-afterAll(() => estuary.stop());
 
 // --- what is predicted, and what happens ---------------------------------------------------------------------------
 
@@ -720,7 +776,7 @@ describe(`in a fleet of ${SIZE} holders`, () => {
         command: { issue: ['/bin/true'] },
       };
       Object.assign(caSection(config), { authorization: { url: 'https://localhost:1/' } });
-      config['ca'] = [caSection(config), { label, ...remote }];
+      config['ca'] = [caSection(config), { label, auth: section(caSection(config, 1), 'auth'), ...remote }];
     };
     const able = (label: string, tls?: string) =>
       fleet
@@ -761,19 +817,24 @@ describe(`in a fleet of ${SIZE} holders`, () => {
     expect(await predict('new', 'old')).toMatchObject({ stranded: [], not_judged, code: 0 });
   });
 
-  test(`each change between ${CONFIGURATIONS} random configurations does what is predicted (seed ${SEED})`, async () => {
-    const all = [...Object.values(BREAKAGES).map(({ change }) => change), ...Object.values(HARMLESS), ...FURTHER];
-    const outcomes: Outcome[] = [];
-    while (outcomes.length < CONFIGURATIONS) {
-      const name = `random-${outcomes.length}`;
-      // Some changes contradict each other.
-      if (await write(name, ...random.shuffled(all).slice(0, random.between(0, 5)))) outcomes.push(await happens(name));
-    }
-    for (const [n, next] of outcomes.entries()) {
-      const text = readFileSync(file(`random-${n}.toml`), 'utf8');
-      expect(found(await predict(`random-${n}`)), text).toEqual(expected(next));
-      for (const [m, former] of outcomes.entries())
-        expect(found(await predict(`random-${n}`, `random-${m}`)), `${m}: ${text}`).toEqual(expected(next, former));
-    }
-  });
+  test(
+    `each change between ${CONFIGURATIONS} random configurations does what is predicted (seed ${SEED})`,
+    async () => {
+      const all = [...Object.values(BREAKAGES).map(({ change }) => change), ...Object.values(HARMLESS), ...FURTHER];
+      const outcomes: Outcome[] = [];
+      while (outcomes.length < CONFIGURATIONS) {
+        const name = `random-${outcomes.length}`;
+        // Some changes contradict each other.
+        if (await write(name, ...random.shuffled(all).slice(0, random.between(0, 5))))
+          outcomes.push(await happens(name));
+      }
+      for (const [n, next] of outcomes.entries()) {
+        const text = readFileSync(file(`random-${n}.toml`), 'utf8');
+        expect(found(await predict(`random-${n}`)), text).toEqual(expected(next));
+        for (const [m, former] of outcomes.entries())
+          expect(found(await predict(`random-${n}`, `random-${m}`)), `${m}: ${text}`).toEqual(expected(next, former));
+      }
+    },
+    TIMEOUT,
+  );
 });

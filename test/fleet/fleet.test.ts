@@ -1,6 +1,7 @@
 /** Holders that enter a state are reported once: one by one, or by their number. */
 import { afterEach, expect, test } from 'vitest';
 import type { Fleet } from '../../src/fleet/fleet.ts';
+import { openWritable } from '../../src/store/sqlite/database.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { certificateRow, reservation, T0 } from '../store/rows.ts';
@@ -14,7 +15,14 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-async function world(): Promise<{ store: Store; fleet: Fleet; at: (time: number) => void }> {
+interface World {
+  readonly store: Store;
+  readonly fleet: Fleet;
+  readonly at: (time: number) => void;
+  readonly sql: (statement: string) => void;
+}
+
+async function world(): Promise<World> {
   const folder = temporaryFolder();
   let time = T0;
   const now = () => time;
@@ -24,7 +32,12 @@ async function world(): Promise<{ store: Store; fleet: Fleet; at: (time: number)
     folder.remove();
   });
   const fleet = fleetOf(store, now, { reports: true });
-  return { store, fleet, at: (next) => (time = next) };
+  const sql = (statement: string): void => {
+    const db = openWritable(folder.file('est.db'));
+    db.exec(statement);
+    db.close();
+  };
+  return { store, fleet, at: (next) => (time = next), sql };
 }
 
 async function issue(store: Store, names: readonly string[]): Promise<void> {
@@ -75,4 +88,29 @@ test('more than 100 of a label within a minute are one event with their number',
   await fleet.report();
   expect(await reports(store)).toMatchObject([{ type: 'holder.late', ca: 'devices', count: 101 }]);
   expect((await fleet.summary()).expiring).toEqual({ '1': 101, '7': 101, '30': 101 });
+});
+
+test('a node of version 0.2 on the same database, which notes no time of issuance, leaves every state right', async () => {
+  const { store, fleet, at, sql } = await world();
+  await caughtUp(fleet);
+  await issue(store, ['press-1', 'press-2']);
+  sql('UPDATE certificate SET issued_at = NULL');
+  await caughtUp(fleet);
+  const states = async () => (await fleet.list({ limit: 9 })).items.map(({ subject, state }) => [subject, state]);
+  expect(await states()).toEqual([
+    ['CN=press-1', 'ok'],
+    ['CN=press-2', 'ok'],
+  ]);
+  at(T0 + 9 * DAY);
+  await issue(store, ['press-1']);
+  sql('UPDATE certificate SET issued_at = NULL, not_before = not_before + 1 WHERE position = 3');
+  at(T0 + 9.5 * DAY);
+  await caughtUp(fleet);
+  expect((await fleet.summary()).labels).toMatchObject({ devices: { late: 2 } });
+  at(T0 + 11 * DAY);
+  await caughtUp(fleet);
+  expect(await states()).toEqual([
+    ['CN=press-1', 'expired'],
+    ['CN=press-2', 'expired'],
+  ]);
 });

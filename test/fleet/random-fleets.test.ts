@@ -5,6 +5,7 @@
 import { expect, test } from 'vitest';
 import type { FleetRules } from '../../src/store/holder-derivation.ts';
 import { certificateRow, opened, reservation, T0, temporaryPaths } from '../store/support.ts';
+import { expectedState, type Held } from '../support/fleet-model.ts';
 import { Random } from '../support/random.ts';
 
 const STEPS = Number(process.env['ESTUARY_FLEET_STEPS'] ?? 600);
@@ -14,50 +15,17 @@ const LIFETIME = 10 * DAY;
 /** Steps between two comparisons. */
 const LOOK = 10;
 
+const FORGET = 20 * DAY;
 const RULES: FleetRules = {
-  ...{ forget: 20 * DAY, expected: () => true, requiresDevices: () => false, authorities: new Set() },
+  ...{ forget: FORGET, expected: () => true, requiresDevices: () => false, authorities: new Set() },
   window: ({ not_after }) => ({ start: not_after - 3 * DAY, end: not_after - DAY }),
   reports: false,
 };
 
-interface Held {
-  readonly name: string;
-  readonly serial: string;
-  readonly fingerprint: string;
-  readonly at: number;
-  readonly renewed: Held | undefined;
-  revoked: boolean;
-  uses: { readonly at: number; readonly connected: number }[];
-}
-
-/** What the table says of a holder; undefined: it is in no list. */
-function expected(name: string, all: readonly Held[], rejections: readonly number[], now: number): string | undefined {
-  const own = all.filter((one) => one.name === name);
-  const unexpired = own.filter(({ at }) => at + LIFETIME >= now);
-  const newest = own.findLast(({ revoked }) => !revoked);
-  if (newest === undefined || (unexpired.length > 0 && unexpired.every(({ revoked }) => revoked))) return undefined;
-  // It was renewed under another name.
-  if (all.some((one) => one.renewed === newest && one.name !== name && !one.revoked)) return undefined;
-  const end = newest.at + LIFETIME;
-  if (now > end) return now > end + 20 * DAY ? undefined : 'expired';
-  if (rejections.some((at) => at > newest.at)) return 'failing';
-  if (isStuck(newest, all)) return 'stuck';
-  if (now >= end - DAY) return 'late';
-  return now >= end - 3 * DAY ? 'due' : 'ok';
-}
-
-function isStuck({ at, renewed, uses }: Held, all: readonly Held[]): boolean {
-  if (renewed === undefined || uses.length > 0) return false;
-  if (renewed.uses.some(({ connected }) => connected >= at + MINUTE)) return true;
-  const successors = all.filter((one) => one.renewed === renewed);
-  const lastUse = Math.max(-Infinity, ...successors.flatMap((one) => one.uses.map((use) => use.at)));
-  return successors.filter((one) => one.at > lastUse).length >= 3;
-}
-
 test(`after each of ${STEPS} random steps, every holder is in the state that the table gives it`, async () => {
   const store = await opened(temporaryPaths());
   const random = new Random(SEED);
-  const certificates: Held[] = [];
+  const certificates: (Held & { readonly fingerprint: string })[] = [];
   const rejected = new Map<string, number[]>();
   const seen = new Set<string>();
   let now = T0;
@@ -70,9 +38,10 @@ test(`after each of ${STEPS} random steps, every holder is in the state that the
     const issued = { with: renewed && { serial: renewed.serial }, renews: renewed !== undefined };
     await store.applyFleetChanges({ certificates: [{ ...row, issued }] }, RULES, now);
     const { serial, fingerprint_sha256: fingerprint } = row;
-    certificates.push({ name, serial, fingerprint, at: now, renewed, revoked: false, uses: [] });
+    const times = { at: now, notAfter: row.not_after, window: RULES.window({ ...row, issued_at: now }) };
+    certificates.push({ name, serial, fingerprint, ...times, renewed, revoked: false, uses: [] });
   };
-  const use = async (held: Held): Promise<void> => {
+  const use = async (held: (typeof certificates)[number]): Promise<void> => {
     const connected = Math.max(held.at, held.uses.at(-1)?.connected ?? 0, now - random.between(0, 5 * MINUTE));
     held.uses.push({ at: now, connected });
     const times = { first_used_at: now, last_used_at: now, connected_at: connected };
@@ -93,7 +62,7 @@ test(`after each of ${STEPS} random steps, every holder is in the state that the
     await store.applyFleetChanges({ certificates: [{ ca: 'devices', serial: held.serial }] }, RULES, now);
   };
   const step = async (): Promise<void> => {
-    const alive = certificates.filter(({ at, revoked }) => !revoked && at + LIFETIME >= now);
+    const alive = certificates.filter(({ notAfter, revoked }) => !revoked && notAfter >= now);
     const held = random.pick(alive);
     const dice = random.between(0, 20);
     if (held === undefined || dice < 3) await issue(`device-${random.between(0, 30)}`);
@@ -113,7 +82,8 @@ test(`after each of ${STEPS} random steps, every holder is in the state that the
     const { items } = await store.listHolders({ limit: 1000 });
     const names = new Set(certificates.map(({ name }) => name));
     const states = [...names].flatMap((name) => {
-      const state = expected(name, certificates, rejected.get(name) ?? [], now);
+      const facts = { all: certificates, rejections: rejected.get(name) ?? [], forget: FORGET };
+      const state = expectedState(name, facts, now);
       return state === undefined ? [] : [`${name} ${state}`];
     });
     const listed = items.map(({ subject, state }) => `${subject?.slice('CN='.length) ?? ''} ${state}`);

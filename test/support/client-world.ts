@@ -67,6 +67,8 @@ export class ClientWorld {
   lifetime = 10 * DAY;
   decide: () => Decision = () => 'issue';
   hook: () => void = () => undefined;
+  /** Connects to a real server in place of the function. */
+  connect: ClientContext['server'] | undefined;
   /** What /cacerts lists, and who signs. */
   cas: { readonly listed: readonly Certificate[]; readonly issuer: Issuer };
 
@@ -168,7 +170,8 @@ export class ClientWorld {
         return Promise.resolve();
       },
       log: (level, _certificate, message) => void this.log.push(`${level}: ${message}`),
-      server: ({ credentials }, _trust, identity) => this.#server(credentials, identity !== undefined),
+      server:
+        this.connect ?? (({ credentials }, _trust, identity) => this.#server(credentials, identity !== undefined)),
       ask: undefined,
       token: () => this.#token(),
       ocsp: (url, request) => this.ocsp(url, request),

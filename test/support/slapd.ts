@@ -118,7 +118,8 @@ export class Slapd {
     this.#folder = folder;
   }
 
-  static async start(): Promise<Slapd> {
+  /** @param more names of further devices */
+  static async start(more: readonly string[] = []): Promise<Slapd> {
     const folder = temporaryFolder();
     const issuer = await makeCa('CN=Directory CA');
     const server = await makeClient('CN=directory', issuer, {
@@ -130,7 +131,7 @@ export class Slapd {
       mode: 0o600,
     });
     mkdirSync(folder.file('db'));
-    writeFileSync(folder.file('data.ldif'), LDIF);
+    writeFileSync(folder.file('data.ldif'), LDIF + more.map((uid) => entry(dnOf(uid), [uid])).join(''));
     writeFileSync(
       folder.file('slapd.conf'),
       `include /etc/ldap/schema/core.schema

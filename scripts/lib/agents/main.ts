@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { runFleet } from './fleet.ts';
 import { runServed } from './served.ts';
+import { runStates } from './states.ts';
 
 const { values } = parseArgs({
   options: {
@@ -10,6 +11,7 @@ const { values } = parseArgs({
     'lifetime-hours': { type: 'string', default: '48' },
     seed: { type: 'string', default: '1' },
     served: { type: 'boolean', default: false },
+    states: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -17,13 +19,17 @@ const { values } = parseArgs({
 if (values.help)
   process.stdout.write(`usage: scripts/agents [--agents N] [--days N] [--lifetime-hours N] [--seed N]
        scripts/agents --served [--agents N] [--days N] [--seed N]    processes, against the built server: a day of 200 agents takes 5 minutes
+       scripts/agents --states [--agents N] [--lifetime-hours N] [--seed N]    against a server in virtual time, which knows each agent's state
 `);
 else {
   const started = performance.now();
   const fleet = { agents: Number(values.agents), days: Number(values.days), seed: Number(values.seed) };
+  const hours = Number(values['lifetime-hours']);
   const result = values.served
     ? await runServed({ ...fleet, perProcess: 10 })
-    : await runFleet({ ...fleet, lifetime: Number(values['lifetime-hours']) * 3_600_000, rolloverDays: 30 });
+    : values.states
+      ? await runStates({ ...fleet, lifetime: Math.ceil(hours / 24) })
+      : await runFleet({ ...fleet, lifetime: hours * 3_600_000, rolloverDays: 30 });
   const seconds = Math.round((performance.now() - started) / 1000);
   process.stdout.write(`${JSON.stringify({ ...result, seconds }, null, 2)}\n`);
   if (result.problems.length > 0) process.exitCode = 1;

@@ -9,6 +9,7 @@ import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
 import { STATISTICS_HOUR } from '../../../src/store/statistics-store.ts';
 import { makeWorld, settle, type World } from '../../../test/console/world.ts';
+import { onTheWire, simpleCsr } from '../../../test/support/csr.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.now();
@@ -27,7 +28,21 @@ export async function filledWorld(certificates: number): Promise<World> {
   fill(db, certificates);
   db.close();
   await estuary.restart();
+  await startRenewals(world);
   return world;
+}
+
+/** Two devices renew, one under another name, and one has never enrolled. */
+async function startRenewals({ estuary, key }: World): Promise<void> {
+  for (const [device, name] of [
+    ['kiln-1', 'kiln-1'],
+    ['kiln-2', 'kiln-3'],
+  ] as const) {
+    const client = await estuary.enrolled(key, device);
+    await estuary.est('cacerts', { client });
+    await estuary.enroll(onTheWire(simpleCsr(key, name)), { path: 'simplereenroll', client });
+  }
+  await estuary.admin('POST', '/admin/devices', { id: 'kiln-4' });
 }
 
 function fill(db: Db, count: number): void {
@@ -40,10 +55,13 @@ function fill(db: Db, count: number): void {
     'INSERT INTO statistic (hour, ca, what, count) VALUES (?, ?, ?, ?) ON CONFLICT (hour, ca, what) DO UPDATE SET count = count + excluded.count',
   );
   db.transaction(() => {
-    for (let n = have; n < count; n++) {
+    const put = (n: number): void => {
       const row = certificateOf(n, count);
       runAtOnce(insert(row, row.not_before));
-    }
+    };
+    // It has expired.
+    put(0);
+    for (let n = Math.max(1, have); n < count; n++) put(n);
     for (let n = 0; n < count / 4; n++) {
       const at = NOW - n * 3_600_000;
       device.run(

@@ -21,6 +21,7 @@ export const FLEET_COMMANDS: readonly Entry[] = [
     filters: FILTERS,
     kind: HOLDERS,
     order: 'asc',
+    first: 'next expiry first, ',
   }),
   recordCommand('fleet summary', 'Count the holders of certificates by state.', {
     call: 'GET /admin/fleet/summary',

@@ -8,12 +8,21 @@ import { type JsonRecord, recordsAt, textAt } from './json.ts';
 import { csvOf, formatOf, type Kind, tableOf } from './output.ts';
 import { readCount } from './times.ts';
 
+const orderOf = ({ order, first = '' }: Pick<ListSpec, 'order' | 'first'>) =>
+  value(
+    'ORDER',
+    order === 'asc'
+      ? `asc (${first}the default of tables) or desc`
+      : 'asc (oldest first) or desc (newest first, the default of tables)',
+    ['asc', 'desc'],
+  );
+
 /** The options of every list, in addition to its filters. */
 const LIST = {
   limit: value('N', 'largest number of entries (default 100)'),
   all: flag('all entries, instead of --limit'),
   cursor: value('CURSOR', 'continue a list: the cursor from the end of the previous page'),
-  order: value('ORDER', 'asc (oldest first) or desc (newest first, the default of tables)', ['asc', 'desc']),
+  order: orderOf({}),
   wide: flag('all columns with their full values, also on a narrow terminal'),
   ...FORMATS,
   watch: flag('refresh until interrupted: a table on a terminal, otherwise only new or changed entries'),
@@ -28,6 +37,8 @@ interface ListSpec {
   readonly csv?: boolean;
   /** Of its table; default: the newest first. */
   readonly order?: 'asc';
+  /** What comes first then, with a comma, if it is not the oldest. */
+  readonly first?: string;
 }
 
 type ListValues = Values<typeof LIST>;
@@ -45,7 +56,7 @@ export function listCommand(
     const query = queryOf({ ...filters, order: LIST.order }, values, session.now());
     return list(spec, query, values, session);
   };
-  const options = { ...filters, ...LIST };
+  const options = { ...filters, ...LIST, order: orderOf(spec) };
   return adminCommand<typeof LIST>(name, summary, { options, run, calls: [`GET ${spec.path}`], roles });
 }
 

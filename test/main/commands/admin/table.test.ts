@@ -85,6 +85,15 @@ describe('the table of commands', () => {
     }
   });
 
+  test('the help of a list says what its table begins with', () => {
+    const orders = commands.flatMap(({ name, options }) => (options['order'] ? [[name, options['order'].about]] : []));
+    expect(Object.fromEntries(orders)).toMatchObject({
+      'fleet list': 'asc (next expiry first, the default of tables) or desc',
+      'ca list': 'asc (the default of tables) or desc',
+      'cert list': 'asc (oldest first) or desc (newest first, the default of tables)',
+    });
+  });
+
   test('no option hides one of the connection, and each takes a value everywhere or nowhere', () => {
     const kinds = new Map<string, string>();
     for (const { name, calls, options } of commands)
