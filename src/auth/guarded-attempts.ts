@@ -83,10 +83,7 @@ export class GuardedAttempts {
     try {
       return await this.#limiter.run(typed, async (waited) => {
         if (waited) await lockout.check(keys, now, event);
-        const result = await check(keys, as).catch((error: unknown) => {
-          if (error instanceof CredentialRefused) return error;
-          throw error;
-        });
+        const result = await refusalOr(() => check(keys, as));
         // Concurrent attempts may have failed meanwhile.
         await lockout.check(keys, now, event);
         if (!(result instanceof CredentialRefused)) return result;
@@ -96,6 +93,15 @@ export class GuardedAttempts {
     } finally {
       this.#underWay -= 1;
     }
+  }
+}
+
+async function refusalOr<T>(check: () => Promise<T>): Promise<T | CredentialRefused> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof CredentialRefused) return error;
+    throw error;
   }
 }
 

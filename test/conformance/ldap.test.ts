@@ -154,6 +154,30 @@ describe.skipIf(!requires('slapd'))('LDAP', () => {
     expect((await enroll('device-1')).status).toBe(200);
   });
 
+  test('a search base that is gone is 503, counts no failure, and is good as soon as it is back', async () => {
+    const withBase = async (search_base: string): Promise<void> => {
+      estuary.reconfigure((config) => Object.assign(section(config, 'auth', 'ldap'), { search_base }));
+      await estuary.server.stop();
+      await estuary.restart();
+    };
+    await withBase('ou=Gone,dc=example');
+    for (let i = 0; i < 7; i++)
+      expect(inShort(await enroll('device-1'))).toBe('503 The directory is temporarily unavailable. Try again later.');
+    expect(await estuary.outputSoFar()).toMatch(/ou=Gone,dc=example: .*0x20/);
+    await withBase('ou=devices,dc=example');
+    expect((await enroll('device-1')).status).toBe(200);
+  });
+
+  test('RFC 4513 §5.1.3: Latin-1 is 401, and the audit record says why', async () => {
+    const headers = { Authorization: `Basic ${Buffer.from('device-1:gr\xfc\xdfe', 'latin1').toString('base64')}` };
+    const answer = await estuary.enroll(onTheWire(simpleCsr(key, 'device-1')), { headers });
+    expect(inShort(answer)).toBe(INVALID);
+    const { json } = await estuary.admin('GET', '/admin/audit?type=auth.ldap');
+    expect(itemsOf(json)).toContainEqual(
+      expect.objectContaining({ subject: 'device-1', detail: expect.stringContaining('not UTF-8') as string }),
+    );
+  });
+
   test('a reload takes the new CA of the directory', async () => {
     const reloaded = async (pem: string): Promise<number> => {
       writeFileSync(join(estuary.dir, 'directory-ca.pem'), pem);

@@ -39,6 +39,8 @@ const SAMBA_TOOL = `import json, sys
 from samba.netcmd.main import cmd_sambatool
 sys.exit(any(cmd_sambatool()._run("samba-tool", *args) for args in json.load(sys.stdin)))`;
 const OTHER_SERVICES = ['cifs/est.corp.example', 'MSSQLSvc/est.corp.example:1433'];
+/** Further names of the service, without a key of their own in the keytab. */
+const ALIASES = ['HTTP/est.corp.example:9443', 'HTTP/est'];
 
 /** The blocks of docs/guides/gssapi.md for a domain controller of Samba, the server, and a computer. */
 const [, account = '', configuration = '', label = '', computer = ''] = [
@@ -85,7 +87,7 @@ describe.skipIf(!requires('samba', 'kdc', 'root'))('Active Directory', () => {
       ['group', 'add', 'enrollers'],
       ['group', 'addmembers', 'enrollers', 'alice'],
       // One key opens the tickets of all services of an account.
-      ...OTHER_SERVICES.map((name) => ['spn', 'add', name, 'svc-est']),
+      ...[...OTHER_SERVICES, ...ALIASES].map((name) => ['spn', 'add', name, 'svc-est']),
       ...[...OTHER_SERVICES.map((name) => [name, 'http']), ['printer9$', 'computer']].map(([principal, file]) => [
         ...['domain', 'exportkeytab', folder.file(`${file}.keytab`), `--principal=${principal}`],
       ]),
@@ -94,7 +96,7 @@ describe.skipIf(!requires('samba', 'kdc', 'root'))('Active Directory', () => {
     await run('/usr/bin/python3', ['-c', SAMBA_TOOL], { input, timeout: 240_000 });
     writeFileSync(
       folder.file('krb5.conf'),
-      '[libdefaults]\n default_realm = CORP.EXAMPLE\n[realms]\n CORP.EXAMPLE = {\n  kdc = 127.0.0.1\n }\n',
+      '[libdefaults]\n default_realm = CORP.EXAMPLE\n qualify_shortname = ""\n[realms]\n CORP.EXAMPLE = {\n  kdc = 127.0.0.1\n }\n',
     );
     const issuer = await makeCa('CN=Directory CA');
     const names = subjectAltName(dns('localhost'), dns('est.corp.example'));
@@ -235,6 +237,13 @@ describe.skipIf(!requires('samba', 'kdc', 'root'))('Active Directory', () => {
       'a ticket for another service of the same account is rejected: %s',
       async (service) => {
         expect(await admitted(['alice'], service)).toMatch(/^401: the ticket is for another service/);
+      },
+    );
+
+    test.each(['http@EST.corp.example', 'HTTP@est.corp.example:9443', 'HTTP@est'])(
+      'a ticket for another name of the service is good: %s',
+      async (service) => {
+        expect(await admitted(['alice'], service)).toMatch(/^gssapi:alice@/);
       },
     );
 
