@@ -165,9 +165,17 @@ export function readCertificateFilter(query: Static<typeof CertificateFilter>): 
   };
 }
 
-/** Converts a serial number to lowercase hex; accepts the form of openssl (upper case, colons). */
+/**
+ * Converts a serial number to lowercase hex. Accepts the forms of tools: upper case, colons, without a leading zero, and
+ * with the zero octet of the INTEGER.
+ */
 function normalizeSerial(text: string): string | undefined {
-  return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
+  if (!/^(?:00:?(?=[89a-f]))?(?:[1-9a-f]|[0-9a-f]{2})(?::?[0-9a-f]{2}){0,19}$/i.test(text)) return undefined;
+  const hex = text
+    .replaceAll(':', '')
+    .toLowerCase()
+    .replace(/^00(?=[89a-f])/, '');
+  return hex.padStart(hex.length + (hex.length % 2), '0');
 }
 
 /** @throws EstuaryError 400 `FIELD_INVALID` */
