@@ -7,6 +7,7 @@ import { chain, GENESIS_HASH } from '../../src/audit/record.ts';
 import { hashOf } from '../../console/src/shared/audit-hash.ts';
 import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/shared/audit-types.ts';
 import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
+import { parseGeneralNameText } from '../../src/pki/x509/general-name.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/shared/csv.ts';
 import { isUuid, serialOf } from '../../console/src/shared/find.ts';
@@ -189,6 +190,17 @@ describe('times', () => {
 
 describe('a certificate read out', () => {
   test('its names, times, key and extensions', async () => {
+    const kinds = [
+      'upn:\u00fc@a.example',
+      'hardware_module:1.3.6.1.4.1.9:00ab',
+      'permanent_identifier:1.3.6.1:serial 1',
+      'permanent_identifier::serial 1',
+      'permanent_identifier:1.3.6.1:',
+      'srv:_est.a.example',
+      'registered_id:1.3.6.1',
+      'other:1.2.3:0500',
+      'other:1.2.3:30030c0161',
+    ];
     const { der } = await makeCertificate({
       subject: 'CN=press-1,O=A\\, B',
       extensions: [
@@ -201,6 +213,7 @@ describe('a certificate read out', () => {
           uri('https://a.example/'),
           ip('192.0.2.1'),
           ip('2001:db8::1'),
+          ...kinds.map(parseGeneralNameText),
         ),
       ],
     });
@@ -213,7 +226,14 @@ describe('a certificate read out', () => {
       ['Extended key usage', ['TLS client', '1.2.3.4']],
       [
         'Subject alternative names',
-        ['DNS:a.example', 'email:a@example', 'URI:https://a.example/', 'IP:192.0.2.1', 'IP:2001:db8:0:0:0:0:0:1'],
+        [
+          'DNS:a.example',
+          'email:a@example',
+          'URI:https://a.example/',
+          'IP:192.0.2.1',
+          'IP:2001:db8:0:0:0:0:0:1',
+          ...kinds,
+        ],
       ],
     ]);
   });

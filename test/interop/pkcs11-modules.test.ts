@@ -80,16 +80,25 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
     }
   });
 
-  test.skipIf(!requires('opencryptoki'))("opencryptoki's soft token, also after a restart of its daemon", async () => {
-    const opencryptoki = await Opencryptoki.start();
-    try {
-      const access = { module: join(LIBRARIES, 'pkcs11/libopencryptoki.so'), token_label: OPENCRYPTOKI_LABEL };
-      const restart = () => opencryptoki.restart();
-      await expectToWork({ ...access, pin: OPENCRYPTOKI_PIN }, 'rsa:2048', {}, { restart });
-    } finally {
-      await opencryptoki.stop();
-    }
-  });
+  test.skipIf(!requires('opencryptoki', 'root'))(
+    "opencryptoki's soft token, also after a restart of its daemon",
+    async () => {
+      const folder = hsm.file('opencryptoki');
+      mkdirSync(folder);
+      const opencryptoki = await Opencryptoki.start(folder);
+      const { execPath } = process;
+      // The processes that load the module start where the token is.
+      process.execPath = opencryptoki.node;
+      try {
+        const access = { module: join(LIBRARIES, 'pkcs11/libopencryptoki.so'), token_label: OPENCRYPTOKI_LABEL };
+        const restart = () => opencryptoki.restart();
+        await expectToWork({ ...access, pin: OPENCRYPTOKI_PIN }, 'rsa:2048', {}, { restart });
+      } finally {
+        process.execPath = execPath;
+        await opencryptoki.stop();
+      }
+    },
+  );
 
   const proxy = { module: join(LIBRARIES, 'p11-kit-proxy.so'), token_label: 'est', pin: PIN };
 

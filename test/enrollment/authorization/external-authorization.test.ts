@@ -23,7 +23,7 @@ import { AuthorizationRequest } from '../../../src/enrollment/authorization/mess
 import type { EnrollmentOutcome, EstEnrollment } from '../../../src/enrollment/request.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
-import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';
+import { encodeGeneralName, formatGeneralName, parseGeneralNameText } from '../../../src/pki/x509/general-name.ts';
 import { formatName } from '../../../src/pki/x509/name.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { fileCa } from '../../support/file-ca.ts';
@@ -39,7 +39,7 @@ import {
   subjectAltName,
   type Issuer,
 } from '../../support/certificates.ts';
-import { makeKey, simpleCsr } from '../../support/csr.ts';
+import { buildCsr, commonName, extensionRequest, makeKey, san as sanOf, simpleCsr } from '../../support/csr.ts';
 import { pkcs8Pem } from '../../support/keys.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { runForRequest } from '../../../src/request-context.ts';
@@ -277,6 +277,36 @@ describe('[ca.authorization]', () => {
     expect(names(issued(await sent({ authorization: await service() })))).toEqual(['CN=device-1']);
     reply = json({ allow: true, validity_days: plain.profile.max_validity_days });
     expect((await sent({ authorization: await service() })).status).toBe('issued');
+  });
+
+  test('names of every kind that the profile allows, with their policies; 503: others', async () => {
+    const sans = [
+      'upn:alice@a.example',
+      'hardware_module:1.3.6.1.4.1.9:00ab',
+      'permanent_identifier:1.3.6.1:serial 1',
+      'srv:_est.a.example',
+      'registered_id:1.3.6.1',
+      'other:1.2.3:0500',
+    ];
+    const kinds = sans.map((san) => (san.startsWith('other:') ? 'other:1.2.3' : (san.split(':')[0] ?? '')));
+    const san = { ...plain.config.profile.san, allowed: kinds, max: 6, upn: ['[a-z]+@a\\.example'] };
+    const ca = new Ca({ ...plain.config, profile: { ...plain.config.profile, san } }, plain.driver);
+    const plainCsr = simpleCsr(key, 'device-1');
+    reply = json({ allow: true, sans });
+    const certificate = issued(await sent({ ca, body: plainCsr, authorization: await service() }));
+    expect(names(certificate)).toEqual(['CN=device-1', ...sans]);
+    reply = json({ allow: true });
+    const renewal = { identity: mtlsIdentity(certificate), operation: 'simplereenroll' } as const;
+    const body = buildCsr(key, {
+      subject: commonName('device-1'),
+      attributes: [extensionRequest(sanOf(...sans.map(parseGeneralNameText).map(encodeGeneralName)))],
+    });
+    issued(await sent({ ca, body, ...renewal, authorization: await service() }));
+    expect(asked.at(-1)?.body).toMatchObject({ requester: { sans }, sans });
+    for (const other of ['upn:alice@b.example', 'other:1.2.4:0500', 'DNS:a.example', 'upn:', 'srv:est', 'upn']) {
+      reply = json({ allow: true, sans: [other] });
+      await expect(sent({ ca, body: plainCsr, authorization: await service() }), other).rejects.toMatchObject(FAILED);
+    }
   });
 
   test('refused: 403 with the reason, no use of the password is taken, and the audit log has it', async () => {
