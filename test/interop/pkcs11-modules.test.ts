@@ -5,14 +5,18 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKey } from '../../src/ca/pkcs11/generate-key.ts';
 import { Pkcs11Signer } from '../../src/ca/pkcs11/pkcs11-signer.ts';
 import type { TokenAccess, TokenKeyType } from '../../src/ca/pkcs11/wire.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../src/pki/x509/signature-algorithms.ts';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { Estuary } from '../support/estuary.ts';
 import { Opencryptoki, OPENCRYPTOKI_LABEL, OPENCRYPTOKI_PIN } from '../support/opencryptoki.ts';
 import { LIBRARIES, requires } from '../support/requires.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
 import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { softwareTpm } from '../support/software-tpm.ts';
 import { until } from '../support/until.ts';
@@ -58,6 +62,48 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
     }
   }
 
+  /** A CA of the built server: `ca init` creates its key, and devices enroll, eight at the same time. */
+  async function expectToEnroll(
+    { pin, module, token_label = '', library_parameters }: TokenAccess,
+    type: TokenKeyType,
+    more: Readonly<Record<string, string>> = {},
+    { restart, node = NODE }: { readonly restart?: () => Promise<void>; readonly node?: string } = {},
+  ): Promise<void> {
+    const env = { ...hsm.env, ...more, TEST_HSM_PIN: pin ?? '' };
+    const pkcs11 = {
+      ...{ module, token_label, key_label: `ca ${type}`, timeout: 60 },
+      ...(pin === undefined ? {} : { pin_env: 'TEST_HSM_PIN' }),
+      ...(library_parameters === undefined ? {} : { library_parameters }),
+    };
+    const ca = { label: 'token', driver: 'pkcs11', certificate: 'ca/token.pem', pkcs11, profile: {} };
+    const estuary = await Estuary.start({
+      env,
+      node,
+      configure: (config, dir) => {
+        config['ca'] = [...(Array.isArray(config['ca']) ? config['ca'] : []), ca];
+        const file = join(dir, 'init.toml');
+        writeFileSync(file, stringify(config));
+        const args = ['--ca', 'token', '--key-type', type, '--subject', 'CN=Token', '--days', '30'];
+        const command = [SERVER, 'ca', 'init', '--config', file, ...args];
+        execFileSync(node, command, { env: { ...process.env, ...env }, timeout: 120_000, stdio: 'pipe' });
+      },
+    });
+    try {
+      const key = makeKey();
+      const { token: password } = await estuary.otp({ max_uses: 100 });
+      const enroll = async (): Promise<number> =>
+        (await estuary.enroll(onTheWire(simpleCsr(key, 'device')), { password, path: 'token/simpleenroll' })).status;
+      expect(new Set(await Promise.all(Array.from({ length: 8 }, enroll)))).toEqual(new Set([200]));
+      if (restart !== undefined) {
+        await restart();
+        await until('an enrollment after the restart', async () => (await enroll()) === 200);
+      }
+      expect((await estuary.est('token/crls')).status).toBe(200);
+    } finally {
+      await estuary.stop();
+    }
+  }
+
   const types = ['ec:P-256', 'ec:P-384', 'rsa:2048'] as const;
 
   test.each(types)('NSS softokn without a password: %s', async (type) => {
@@ -67,6 +113,8 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
     const library_parameters = `configDir='sql:${folder}' certPrefix='' keyPrefix='' secmod='secmod.db' flags=`;
     const module = join(LIBRARIES, 'libsoftokn3.so');
     await expectToWork({ module, library_parameters, token_label: 'NSS Certificate DB' }, type);
+    if (type === 'ec:P-256')
+      await expectToEnroll({ module, library_parameters, token_label: 'NSS Certificate DB' }, type);
   });
 
   test('a TPM, which sets CKA_DECRYPT of each key', async () => {
@@ -75,6 +123,7 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
       const access = { module: join(LIBRARIES, 'libtpm2_pkcs11.so.1'), token_label: 'est', pin: PIN };
       const leftOut = ['CKA_DECRYPT false', 'CKA_UNWRAP false'];
       for (const type of types) await expectToWork(access, type, tpm.env, { leftOut });
+      await expectToEnroll(access, 'ec:P-256', tpm.env);
     } finally {
       await tpm.stop();
     }
@@ -86,15 +135,12 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
       const folder = hsm.file('opencryptoki');
       mkdirSync(folder);
       const opencryptoki = await Opencryptoki.start(folder);
-      const { execPath } = process;
-      // The processes that load the module start where the token is.
-      process.execPath = opencryptoki.node;
       try {
         const access = { module: join(LIBRARIES, 'pkcs11/libopencryptoki.so'), token_label: OPENCRYPTOKI_LABEL };
         const restart = () => opencryptoki.restart();
-        await expectToWork({ ...access, pin: OPENCRYPTOKI_PIN }, 'rsa:2048', {}, { restart });
+        const { node } = opencryptoki;
+        await expectToEnroll({ ...access, pin: OPENCRYPTOKI_PIN }, 'rsa:2048', {}, { restart, node });
       } finally {
-        process.execPath = execPath;
         await opencryptoki.stop();
       }
     },
@@ -110,7 +156,9 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
     mkdirSync(join(folder, 'pkcs11/modules'), { recursive: true });
     writeFileSync(join(folder, 'pkcs11/pkcs11.conf'), 'user-config: only\n');
     writeFileSync(join(folder, 'pkcs11/modules/softhsm.module'), `${key}: ${value}\n`);
-    await expectToWork(proxy, 'ec:P-256', { XDG_CONFIG_HOME: folder, [`P11_TEST_${key}`]: '1' });
+    const env = { XDG_CONFIG_HOME: folder, [`P11_TEST_${key}`]: '1' };
+    await expectToWork(proxy, 'ec:P-256', env);
+    if (key === 'remote') await expectToEnroll(proxy, 'ec:P-256', env);
   });
 
   test('p11-kit server, also after its restart', async () => {
@@ -135,6 +183,7 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
         await start();
       };
       await expectToWork({ ...proxy, module }, 'ec:P-384', env, { restart });
+      await expectToEnroll({ ...proxy, module }, 'ec:P-384', env, { restart });
     } finally {
       await stop();
     }

@@ -26,6 +26,8 @@ export interface EstuaryOptions {
   readonly listeners?: readonly ListenerName[];
   /** The `server.js` of another build than `dist`. */
   readonly program?: string;
+  /** Starts Node.js elsewhere, such as in other namespaces. */
+  readonly node?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Added to the environment of the quickstart, which makes the PKI. */
   readonly quickstartEnv?: Readonly<Record<string, string>>;
@@ -281,6 +283,7 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
     config: join(dir, 'est.toml'),
     ...(options.listeners === undefined ? {} : { listeners: options.listeners }),
     ...(options.program === undefined ? {} : { program: options.program }),
+    ...(options.node === undefined ? {} : { node: options.node }),
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
     ...(options.timeout === undefined ? {} : { timeout: options.timeout }),

@@ -24,6 +24,8 @@ export type ListenerName = 'est' | 'admin' | 'publication';
 export interface StartOptions {
   /** Path of the configuration file. */
   readonly config: string;
+  /** Starts Node.js elsewhere, such as in other namespaces. */
+  readonly node?: string;
   /** The `server.js` of another build than `dist`. */
   readonly program?: string;
   /** The listeners to wait for; EST and admin unless told. */
@@ -69,11 +71,11 @@ const STOP_TIMEOUT = 60_000;
  */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
   const place = process.env['ESTUARY_TEST_SERVER'];
-  const needsProcess = ['program', 'env', 'openFiles', 'log'].some((name) => name in options);
+  const needsProcess = ['program', 'env', 'openFiles', 'log', 'node'].some((name) => name in options);
   if ((place === ALWAYS_IN_PROCESS || (place === IN_PROCESS && options.built !== true)) && !needsProcess)
     return (await import('./in-process.ts')).startInProcess(options);
   assertBuilt();
-  const command = [NODE, options.program ?? SERVER, '--config', options.config];
+  const command = [options.node ?? NODE, options.program ?? SERVER, '--config', options.config];
   const [program, ...args] =
     options.openFiles === undefined
       ? command
