@@ -139,13 +139,18 @@ export class LostSession extends Error {}
 
 export const isLost = (error: unknown): boolean => error instanceof LostSession || LOST.has(failureName(error));
 
-/** Uses the PKCS#11 name as the error code, so that the parent process can classify the failure. */
+/** With the PKCS#11 name as the error code, so that the parent process can classify the failure. */
+export function isolated(error: unknown): IsolatedError {
+  if (error instanceof IsolatedError) return error;
+  const name = failureName(error);
+  return new IsolatedError(name, name);
+}
+
+/** @throws IsolatedError; {@link NoSessionLeft} */
 export async function named<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof IsolatedError || error instanceof NoSessionLeft) throw error;
-    const name = failureName(error);
-    throw new IsolatedError(name, name);
+    throw error instanceof NoSessionLeft ? error : isolated(error);
   }
 }

@@ -1,11 +1,14 @@
 /** Child process that holds a token's library: it finds the key and signs. */
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { initialized, serve } from '../../process/serve.ts';
-import { Ck, type Handle, isLost, named, NoSessionLeft } from './cryptoki.ts';
+import { Ck, type Handle, isLost, isolated, NoSessionLeft } from './cryptoki.ts';
 import { chooseKey, keyWarnings, privateKeys, type SigningKey, signWith } from './keys.ts';
 import { SessionPool } from './sessions.ts';
 import { describeToken, findToken, logIn, type Token } from './token.ts';
 import { type FoundToken, type KeyDescription, type NoSession, type SignerInit, TokenFault } from './wire.ts';
+
+/** Losses that one call survives. */
+const LOSSES = 3;
 
 class OpenToken {
   readonly #init: SignerInit;
@@ -48,8 +51,12 @@ class OpenToken {
     });
   }
 
-  async sign(tbs: Buffer): Promise<Buffer> {
-    return this.#inSession(async (session) => signWith(this.#token, session, await this.#currentKey(session), tbs));
+  sign(tbs: Buffer): Promise<Buffer> {
+    return this.#inSession((session) => {
+      const key = this.#currentKey(session);
+      const sign = (one: SigningKey): Promise<Buffer> => signWith(this.#token, session, one, tbs);
+      return key instanceof Promise ? key.then(sign) : sign(key);
+    });
   }
 
   /** Checks that the key still exists: a token that vanished shows no objects. */
@@ -67,9 +74,12 @@ class OpenToken {
   }
 
   /** The key in use stays in use, whatever objects appear next to it. */
-  async #currentKey(session: Handle): Promise<SigningKey> {
+  #currentKey(session: Handle): SigningKey | Promise<SigningKey> {
+    return this.#key !== undefined && !this.#isKeyLost ? this.#key : this.#findKey(session);
+  }
+
+  async #findKey(session: Handle): Promise<SigningKey> {
     const known = this.#key;
-    if (known !== undefined && !this.#isKeyLost) return known;
     // Concurrent work may log in before a search that began without a login reports its failure.
     const missing = this.#missingLogin(session);
     try {
@@ -93,25 +103,25 @@ class OpenToken {
 
   /**
    * A session or login that was lost while idle is opened again, the key is found again, and the work is done once
-   * more. Concurrent work fails with the same loss: only the first closes sessions, because the login of the others ends
-   * with the last session.
+   * more, also when a busy machine takes longer than the token waits. Concurrent work fails with the same loss: only the
+   * first closes sessions, because the login of the others ends with the last session.
    */
   async #inSession<T>(work: (session: Handle) => Promise<T> | T): Promise<T> {
-    const losses = this.#losses;
-    try {
-      return await this.#sessions.use(work);
-    } catch (error) {
-      if (!isLost(error)) throw error;
-      if (losses === this.#losses) {
+    for (let attempt = 0; ; attempt++) {
+      const losses = this.#losses;
+      try {
+        return await this.#sessions.use((session) => {
+          if (attempt > 0) this.#requireLogin(session);
+          return work(session);
+        });
+      } catch (error) {
+        if (!isLost(error) || attempt === LOSSES) throw error;
+        if (losses !== this.#losses) continue;
         this.#losses += 1;
         this.#sessions.closeIdle();
         this.#isKeyLost = true;
         this.#hasLoggedIn = false;
       }
-      return await this.#sessions.use((session) => {
-        this.#requireLogin(session);
-        return work(session);
-      });
     }
   }
 
@@ -145,10 +155,10 @@ let opened: OpenToken | undefined;
 
 async function answer<T>(work: () => T | Promise<T>): Promise<T | NoSession> {
   try {
-    return await named(work);
+    return await work();
   } catch (error) {
     if (error instanceof NoSessionLeft) return { sessions: error.sessions };
-    throw error;
+    throw isolated(error);
   }
 }
 

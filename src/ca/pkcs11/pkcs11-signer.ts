@@ -66,14 +66,13 @@ const GONE = new Set<string>([
   TokenFault.SESSION,
   TokenFault.KEY,
   TokenFault.KEY_MISMATCH,
-  TokenFault.LOGIN,
   'CKR_DEVICE_REMOVED',
   'CKR_TOKEN_NOT_PRESENT',
   'CKR_SLOT_ID_INVALID',
   'CKR_CRYPTOKI_NOT_INITIALIZED',
 ]);
 /** Accepted logins for one call, of a token that loses them. */
-const LOGINS = 3;
+const LOGINS = 10;
 /** Signatures after a failed one. */
 const PROBES = 3;
 
@@ -98,6 +97,7 @@ export class Pkcs11Signer implements Signer {
   #sessions: number;
   #moreAt = Infinity;
   #probing: Promise<void> | undefined;
+  readonly #callChild: ChildCall = (method, args) => this.#process.call(method, args, { deadlineMs: this.#deadlineMs });
 
   /** Does not start the process. @throws IsolatedError `TokenFault.KEY` if the expected key's type cannot sign */
   constructor(options: Pkcs11SignerOptions) {
@@ -225,10 +225,8 @@ export class Pkcs11Signer implements Signer {
   }
 
   async #tryCall(method: 'sign' | 'check', args: unknown): Promise<unknown> {
-    const limits = { deadlineMs: this.#deadlineMs };
-    const call: ChildCall = (name, value) => this.#process.call(name, value, limits);
     try {
-      return await this.#withLogin(call, method, args);
+      return await this.#withLogin(this.#callChild, method, args);
     } catch (error) {
       if (!(error instanceof IsolatedError)) throw error;
       const detail = `${method}: ${error.message}`;
@@ -246,10 +244,9 @@ export class Pkcs11Signer implements Signer {
 
   /** Finds out with further signatures whether only one failed, or every one does, which needs a new process. */
   async #probe(detail: string): Promise<void> {
-    const call: ChildCall = (name, value) => this.#process.call(name, value, { deadlineMs: this.#deadlineMs });
     for (let n = 0; n < PROBES; n++)
       try {
-        await this.#withLogin(call, 'sign', randomBytes(32));
+        await this.#withLogin(this.#callChild, 'sign', randomBytes(32));
         return;
       } catch (error) {
         // Being busy or down says nothing more.
