@@ -42,6 +42,8 @@ static void trace(const char *what, unsigned long rv) {
   const char *f = getenv("SHIM_LOG"); if (!f) return;
   FILE *o = fopen(f, "a"); if (o) { fprintf(o, "%ld %d %s 0x%lx\n", (long)time(0), getpid(), what, rv); fclose(o); }
 }
+/* SoftHSM 2.6 may crash when it signs in one thread while another closes its sessions. */
+static pthread_rwlock_t calls = PTHREAD_RWLOCK_INITIALIZER;
 /* Of several threads the one that removes the file does it. */
 static void obey(const char *call, CK_SESSION_HANDLE session) {
   const char *path = getenv("SHIM_ORDER");
@@ -52,8 +54,10 @@ static void obey(const char *call, CK_SESSION_HANDLE session) {
   int words = fscanf(file, "%31s %31s", wanted, deed);
   fclose(file);
   if (words != 2 || strcmp(wanted, call) || unlink(path)) return;
+  pthread_rwlock_wrlock(&calls);
   CK_RV r = !strcmp(deed, "C_Logout") ? real.C_Logout(session) : real.C_GetSessionInfo(session, &info);
   if (!r && strcmp(deed, "C_Logout")) r = real.C_CloseAllSessions(info.slotID);
+  pthread_rwlock_unlock(&calls);
   snprintf(done, sizeof done, "%s.done", path);
   if (!(file = fopen(done, "w"))) return;
   fprintf(file, "%s %lu", deed, r);
@@ -215,6 +219,11 @@ static CK_RV signinit(CK_SESSION_HANDLE h, CK_MECHANISM *m, CK_OBJECT_HANDLE k) 
   return real.C_SignInit(h, m, k);
 }
 static unsigned long der(unsigned char *o, const unsigned char *v, unsigned long n) { while (n > 1 && !*v) v++, n--; unsigned long p = 0; o[p++] = 2; int pad = *v >> 7; o[p++] = n + pad; if (pad) o[p++] = 0; memcpy(o + p, v, n); return p + n; }
+static CK_RV realSign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsigned char *s, unsigned long *len) {
+  pthread_rwlock_rdlock(&calls);
+  CK_RV r = real.C_Sign(h, d, n, s, len);
+  pthread_rwlock_unlock(&calls); return r;
+}
 static CK_RV sign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsigned char *s, unsigned long *len) {
   obey("C_Sign", h);
   CK_RV r = alive(h); if (r) { trace("C_Sign", r); return r; }
@@ -223,11 +232,11 @@ static CK_RV sign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsign
   if (on("slow")) usleep(num("SHIM_MS", 500) * 1000);
   if (on("alwaysauth") && h < 4096 && !st[h].ctx) { trace("C_Sign", CKR_USER_NOT_LOGGED_IN); return CKR_USER_NOT_LOGGED_IN; }
   pthread_mutex_lock(&lock); long k = ++signs; pthread_mutex_unlock(&lock);
-  if (on("failnth") && k % num("SHIM_NTH", 3) == 0) { r = num("SHIM_RV", CKR_FUNCTION_FAILED); trace("C_Sign", r); unsigned char junk[5120]; unsigned long jl = sizeof junk; real.C_Sign(h, d, n, junk, &jl); return r; }
+  if (on("failnth") && k % num("SHIM_NTH", 3) == 0) { r = num("SHIM_RV", CKR_FUNCTION_FAILED); trace("C_Sign", r); unsigned char junk[5120]; unsigned long jl = sizeof junk; realSign(h, d, n, junk, &jl); return r; }
   if (on("diesat") && k > num("SHIM_NTH", 3)) { dead = 1; return num("SHIM_RV", CKR_DEVICE_REMOVED); }
   unsigned char dg[64]; if (on("onlyecdsasha") && h < 4096 && st[h].m == 0x1044) { CK_MECHANISM m = { CKM_SHA256, 0, 0 }; unsigned long dl = 64; CK_SESSION_HANDLE x; real.C_OpenSession(first, CKF_SERIAL_SESSION, 0, 0, &x); r = real.C_DigestInit(x, &m); if (!r) r = real.C_Digest(x, d, n, dg, &dl); real.C_CloseSession(x); if (r) return r; d = dg; n = dl; }
   if (on("exactbuf") && *len != 64) { trace("C_Sign exact", *len); }
-  r = real.C_Sign(h, d, n, s, len);
+  r = realSign(h, d, n, s, len);
   if (!r && s && on("dersig") && *len == 64) { unsigned char o[80]; unsigned long a = der(o + 2, s, 32); a += der(o + 2 + a, s + 32, 32); o[0] = 0x30; o[1] = a; memcpy(s, o, a + 2); *len = a + 2; }
   if (!r && s && on("badsig")) s[0] ^= 1;
   trace("C_Sign", r); return r;
