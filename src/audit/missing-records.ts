@@ -8,9 +8,9 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { failed, unavailable } from '../errors.ts';
+import { type EstuaryError, failed, unavailable } from '../errors.ts';
 import { type FileLine, readLines } from './file-cursor.ts';
-import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
+import { type ChainHead, follows, parseLine, type ParsedRecord, type StoredHead } from './record.ts';
 
 /** Bytes at the end of the file that are read first: more than most transactions write. */
 const TAIL = 1 << 16;
@@ -87,6 +87,40 @@ const lastRotated = (path: string): string | undefined =>
   rotated(path)
     .filter((file) => !file.endsWith('.gz'))
     .toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
+
+/** What is wrong with a file that lacks the end of the chain at its place. @param size of the file, in bytes */
+export const notAsWritten = (size: number, { seq, file_size }: StoredHead): string =>
+  size < file_size
+    ? `has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`
+    : `does not have record ${seq} at byte ${file_size}, where it was written`;
+
+export const doesNotContinue = (seq: number): string =>
+  `has a line after record ${seq} that does not continue the chain`;
+
+/** `AUDIT_TAMPERED` */
+export const differsFromStore = (path: string, what: string): EstuaryError =>
+  unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
+    detail: `${path} ${what}; run "audit verify", and move the file away to start a new one`,
+  });
+
+/** Finds a file that a start would refuse, without changes. @throws EstuaryError 503 `AUDIT_TAMPERED` */
+export function refuseOtherEnd(path: string, stored: StoredHead): void {
+  const size = sizeOf(path);
+  // A new file is begun.
+  if (size === 0) return;
+  const tail = stored.file_size === 0 ? '' : `"hash":"${stored.hash}"}`;
+  const lines = linesOf(path, Math.max(0, stored.file_size - tail.length - 1));
+  const end = tail === '' ? undefined : lines.next();
+  if (size < stored.file_size || (end !== undefined && (end.done === true || end.value.text !== tail)))
+    throw differsFromStore(path, notAsWritten(size, stored));
+  let head: ChainHead = stored;
+  for (const { text, whole } of lines) {
+    const record = parseLine(text);
+    if (whole && (record === undefined || !follows(head, record)))
+      throw differsFromStore(path, doesNotContinue(head.seq));
+    head = record ?? head;
+  }
+}
 
 interface AuditFileState {
   readonly first: ParsedRecord;

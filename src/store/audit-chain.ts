@@ -1,6 +1,12 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { missingRecords, refuseBehind } from '../audit/missing-records.ts';
+import {
+  differsFromStore,
+  doesNotContinue,
+  missingRecords,
+  notAsWritten,
+  refuseBehind,
+} from '../audit/missing-records.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { AuditFile } from '../audit/file.ts';
 import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
@@ -73,7 +79,7 @@ export class AuditChain {
       this.#head = { ...this.#head, file_start: this.#head.seq + 1, file_size: 0 };
       return 'rotated';
     }
-    if (!isAsWritten) throw this.#notAsWritten(size, found);
+    if (!isAsWritten) throw this.#tampered(notAsWritten(size, found));
     if (size > this.#head.file_size) this.#adopt(size, time);
     else if (size === 0 && this.#head.seq > 0) {
       const detail = `started a new audit file; the previous one ended with record ${this.#head.seq}`;
@@ -193,14 +199,6 @@ export class AuditChain {
     refuseBehind(this.path, found, confirmed.seq);
   }
 
-  #notAsWritten(size: number, { seq, file_size }: AuditHead): Error {
-    return this.#tampered(
-      size < file_size
-        ? `has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`
-        : `does not have record ${seq} at byte ${file_size}, where it was written`,
-    );
-  }
-
   /** Whether the file contains the record at the head's position. */
   #hasTail({ hash, file_size }: AuditHead): boolean {
     if (file_size === 0) return true;
@@ -221,8 +219,7 @@ export class AuditChain {
       const record = parseLine(line.text);
       if (record?.seq === first && record.record.stored === undefined)
         throw this.#tampered('contains records of a version before 0.2');
-      if (record === undefined || !follows(this.#head, record))
-        throw this.#tampered(`has a line after record ${this.#head.seq} that does not continue the chain`);
+      if (record === undefined || !follows(this.#head, record)) throw this.#tampered(doesNotContinue(this.#head.seq));
       this.#records.push(record);
       this.#events.push(record.record);
       this.#head = { ...this.#head, seq: record.seq, hash: record.hash, file_size: line.end };
@@ -235,9 +232,7 @@ export class AuditChain {
   }
 
   #tampered(what: string): Error {
-    return unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
-      detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to start a new one`,
-    });
+    return differsFromStore(this.path, what);
   }
 }
 

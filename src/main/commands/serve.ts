@@ -73,7 +73,8 @@ function storeProblems({ store, audit }: Config): Problem[] {
   } catch (error) {
     // Such as a folder in which this user cannot make the files that SQLite needs to read.
     if (isUnavailable(error) && codeOf(error.cause).startsWith('SQLITE_')) return [];
-    return [{ key: 'store.path', message: describe(error) }];
+    const key = codeOf(error) === 'AUDIT_TAMPERED' ? 'audit.file' : 'store.path';
+    return [{ key, message: describe(error) }];
   }
 }
 

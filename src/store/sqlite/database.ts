@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
 import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { refuseBehind } from '../../audit/missing-records.ts';
-import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
+import { refuseBehind, refuseOtherEnd } from '../../audit/missing-records.ts';
+import { GENESIS_HASH, type StoredHead } from '../../audit/record.ts';
 import { codeOf, describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { FIRST_VERSION, tooNew, tooOld, storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
@@ -40,25 +40,27 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
 }
 
 /**
- * Finds what would keep a server from opening its database, without changes. A database that does not exist is created.
+ * Finds what would keep a server from opening its database and audit file, without changes. A database that does not exist is created.
  * @throws EstuaryError
  */
 export function refuseUnusable(path: string, auditFile: string): void {
-  let head: ChainHead = { seq: 0, hash: GENESIS_HASH };
+  let head: StoredHead = { seq: 0, hash: GENESIS_HASH, file_start: 1, file_size: 0 };
   if (existsSync(path)) {
     refuseHardLinks(path);
     const db = openReadOnly(path);
     try {
       refuseDamaged(db, path);
       const version = refuseOtherVersion(db, path, latestOf(MIGRATIONS));
-      if (version > 0) head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get() ?? head;
+      if (version > 0) head = db.prepare<[], StoredHead>('SELECT * FROM audit_head').get() ?? head;
     } catch (error) {
       throw toEstuaryError(error, path);
     } finally {
       db.close();
     }
   }
-  if (existsSync(auditFile)) refuseBehind(auditFile, head);
+  if (!existsSync(auditFile)) return;
+  refuseBehind(auditFile, head);
+  refuseOtherEnd(auditFile, head);
 }
 
 /** @throws EstuaryError 500 `STORE_HARD_LINKS` */

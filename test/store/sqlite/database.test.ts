@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { linkSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, linkSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FIRST_VERSION } from '../../../src/store/calls/errors.ts';
 import { openWritable, refuseUnusable } from '../../../src/store/sqlite/database.ts';
@@ -105,7 +105,7 @@ test('several processes that start at once migrate once', async () => {
   expect((await store.listCertificates({ limit: 10 }, T0)).items).toHaveLength(3);
 });
 
-test.each<[string, (path: string) => void, object]>([
+test.each<[string, (path: string, auditFile: string) => void, object]>([
   [
     'pages that a start does not read are damaged',
     (path) => {
@@ -139,6 +139,8 @@ test.each<[string, (path: string) => void, object]>([
   ],
   ['it has a second name', (path) => linkSync(path, `${path}.copy`), { code: 'STORE_HARD_LINKS' }],
   ['it lacks records of the audit file', (path) => writeFileSync(path, ''), { code: 'STORE_BEHIND' }],
+  ['the audit file is cut', (_, audit) => truncateSync(audit, statSync(audit).size - 9), { code: 'AUDIT_TAMPERED' }],
+  ['the audit file has a damaged end', (_, audit) => appendFileSync(audit, 'damaged\n'), { code: 'AUDIT_TAMPERED' }],
 ])('a database is found unusable before a start that would refuse it: %s', async (_, spoil, refusal) => {
   const { path, auditFile } = temporaryPaths();
   const store = await openStore({ path, auditFile });
@@ -147,7 +149,7 @@ test.each<[string, (path: string) => void, object]>([
     refuseUnusable(path, auditFile);
   }).not.toThrow();
   await store.close();
-  spoil(path);
+  spoil(path, auditFile);
   expect(() => {
     refuseUnusable(path, auditFile);
   }).toThrow(expect.objectContaining(refusal));
