@@ -412,7 +412,7 @@ beforeAll(async () => {
     const answer = await enrollAt(front, key, 'device-1', { path: `${label}/simpleenroll`, names: [] });
     holders.set(label, { cert: certificatePem(answer), key: key.pem });
   }
-}, 120_000);
+});
 afterAll(async () => {
   await front.stop();
   for (const one of [relay, directory, receiverRelay]) await one.die();

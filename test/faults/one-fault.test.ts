@@ -1,14 +1,17 @@
 /** One fault costs one thing: labels with faults next to a label without one, at the start, at a reload and in between. */
 import { execFileSync } from 'node:child_process';
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodePem } from '../../src/pki/der/pem.ts';
-import { makeCa } from '../support/certificates.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { dns, extKeyUsage, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { runAny } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { type ClientIdentity, caSection, Estuary, section } from '../support/estuary.ts';
+import { openTls } from '../support/https.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { until } from '../support/until.ts';
@@ -180,6 +183,44 @@ test('a CA keeps its certificate and key at a reload with a key that does not ma
   expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
   expect(await enroll('devices')).toBe(200);
   for (const [index, name] of names.entries()) writeFileSync(name, before[index] ?? '');
+});
+
+test('listeners serve a TLS certificate that has expired, after a reload and after a start', async () => {
+  const keysIn = (name: string) => {
+    const privateKey = createPrivateKey(readFileSync(file(name)));
+    return { privateKey, publicKey: createPublicKey(privateKey) };
+  };
+  const subject = 'CN=Quickstart Root CA,O=Estuary quickstart';
+  const root = { subject, kind: 'ec:P-256' as const, keys: keysIn('ca/root.key'), der: Buffer.of() };
+  const server = await makeClient('CN=localhost', root, {
+    keys: keysIn('tls/server.key'),
+    notAfter: Date.UTC(2026, 1, 1),
+    extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))],
+  });
+  const before = readFileSync(file('tls/server.pem'));
+  writeFileSync(file('tls/server.pem'), encodePem('CERTIFICATE', server.der));
+  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
+  const served = () =>
+    Promise.all(
+      (['est', 'admin'] as const).map(async (listener) => {
+        const socket = await openTls(
+          estuary.server.port(listener),
+          { ca: estuary.root },
+          { rejectUnauthorized: false },
+        );
+        const { raw } = socket.getPeerCertificate();
+        socket.destroy();
+        return raw.equals(server.der);
+      }),
+    );
+  expect(await served()).toEqual([true, true]);
+  await estuary.server.stop();
+  await estuary.restart();
+  expect(await served()).toEqual([true, true]);
+  const env = { ...hsm.env, TEST_HSM_PIN: PIN };
+  const { output } = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')], { env });
+  expect(output).toMatch(/tls\.certificate: the certificate expired on .*clients that check it do not connect/);
+  writeFileSync(file('tls/server.pem'), before);
 });
 
 test('exit code 1 for a TLS key that is missing, and 2 for a mistake', async () => {
