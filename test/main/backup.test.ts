@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import Database from 'better-sqlite3';
 import {
   appendFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { backUp, openBackup } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
@@ -33,6 +35,7 @@ import {
   T0,
   temporaryPaths,
 } from '../store/support.ts';
+import { requires } from '../support/requires.ts';
 
 const HOUR = 3_600_000;
 
@@ -403,6 +406,19 @@ test('a backup has the key of sha256-hmac that the server created, and a restore
   await restoreTo(made);
   expect(readFileSync(fileOf(made))).toEqual(key);
   expect(statSync(fileOf(made)).mode & 0o777).toBe(0o600);
+});
+
+test.skipIf(!requires('root'))('a backup that does not fit names the file that it cannot write', async () => {
+  const paths = temporaryPaths();
+  await withStore(paths, (store) => issue(store));
+  const to = join(paths.folder, 'small');
+  mkdirSync(to);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', to]);
+  onTestFinished(() => void execFileSync('umount', [to]));
+  const options = { storePath: paths.path, ownLookupKey: true, ownHmacKey: true, to, now: () => T0 };
+  expect(() => backUp({ ...options, progress: () => undefined })).toThrow(
+    `cannot write ${join(to, 'est.db')}: database or disk is full`,
+  );
 });
 
 test('a backup is one moment of the store, while others write', async () => {

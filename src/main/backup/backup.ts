@@ -217,7 +217,7 @@ function copyDatabase(from: string, to: string): ChainHead {
   try {
     db.prepare('VACUUM INTO ?').run(to);
   } catch (error) {
-    throw isDamage(error) ? toEstuaryError(error, from) : error;
+    throw isDamage(error) ? toEstuaryError(error, from) : new Error(`cannot write ${to}: ${describe(error)}`);
   } finally {
     db.close();
   }
