@@ -1,5 +1,5 @@
 /** Delivery in virtual time. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { NotificationConfig } from '../../src/config/schema.ts';
 import { createLogger } from '../../src/log.ts';
 import type { CloudEvent } from '../../src/notification/event.ts';
@@ -85,6 +85,7 @@ test('after retry_for an event is given up with an audit record, and the next on
   await make().deliver();
   expect(await auditTypes(store)).toContain('notification.failed');
   receiver.isUp = true;
+  clock.now += 1 * DAY;
   await make().deliver();
   expect(subjects(here)).toEqual(['02']);
 });
@@ -127,6 +128,66 @@ test('a receiver that fails now and then is not one that is down: the wait does 
   expect(Math.max(...delays)).toBeLessThanOrEqual(1000);
 });
 
+test('a backlog of several reads is delivered in one round, up to a stop', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const all = Array.from({ length: 250 }, (_, n) => String(1000 + n));
+  await here.store.audit(all.map(revoked));
+  const stopped = here.make({
+    receiver: {
+      send: (events) => {
+        here.got.push([...events]);
+        void stopped.stop();
+        return Promise.resolve();
+      },
+      close: () => undefined,
+    },
+  });
+  await stopped.deliver();
+  expect(subjects(here)).toEqual(all.slice(0, 100));
+  await here.make().deliver();
+  expect(subjects(here)).toEqual(all);
+});
+
+test('a new receiver gets what happens from its start on, and an old one what happened since', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const started = async (serial: string) => {
+    const notifier = here.make({ config: { ...HOOK, ...common, name: 'two' } });
+    await notifier.start();
+    await here.store.audit([revoked(serial)]);
+    await vi.waitFor(() => expect(subjects(here).at(-1)).toBe(serial), 10_000);
+    await notifier.stop();
+  };
+  await here.store.audit([revoked('01')]);
+  await started('02');
+  await here.store.audit([revoked('03')]);
+  await started('04');
+  expect(subjects(here)).toEqual(['02', '03', '04']);
+});
+
+test('after a stop nothing is delivered', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const gate = Promise.withResolvers<undefined>();
+  let calls = 0;
+  const receiver = {
+    send: () =>
+      gate.promise.then(() => {
+        calls++;
+      }),
+    close: () => undefined,
+  };
+  const notifier = here.make({ receiver });
+  await here.store.audit([revoked('01')]);
+  await notifier.start();
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => timers.mockRestore());
+  await vi.waitFor(() => expect(notifier.problem).toBeUndefined());
+  const stop = notifier.stop();
+  gate.resolve(undefined);
+  await stop;
+  expect(calls).toBeLessThanOrEqual(1);
+  expect(timers.mock.calls.filter(([, delay]) => delay === 1000)).toEqual([]);
+});
+
 test('a node that is not on duty delivers nothing', async () => {
   const here = await world({ ...HOOK, ...common });
   await here.store.audit([revoked('01')]);
@@ -167,4 +228,20 @@ test('mail is a digest of warnings, one in digest_interval, and is repeated unti
   clock.now += DAY;
   await notifier.deliver();
   expect(got.map(({ length }) => length)).toEqual([2, 1]);
+});
+
+test('a digest has no event that is too old, 10,000 events at most, and is not empty', async () => {
+  const here = await world({ ...MAIL, ...common, digest_interval: 0 });
+  const { store, clock, got, make } = here;
+  const late = event('crl.overdue', { ca: 'devices', detail: 'late' });
+  await store.audit([late]);
+  clock.now += 3 * DAY + 1;
+  await make().deliver();
+  await make().deliver();
+  expect([got, await auditTypes(store)]).toEqual([[], expect.arrayContaining(['notification.failed'])]);
+  for (let n = 0; n < 11; n++) await store.audit(Array.from({ length: 1000 }, () => late));
+  const notifier = make();
+  await notifier.deliver();
+  await notifier.deliver();
+  expect(got.map(({ length }) => length)).toEqual([10_000, 1000]);
 });
