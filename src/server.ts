@@ -42,7 +42,7 @@ function holdSignals(names: readonly Signal[]): Signals {
   const held: Signal[] = [];
   let taker: ((signal: Signal) => void) | undefined;
   const take = (signal: NodeJS.Signals): void => {
-    const name = names.find((one) => one === signal);
+    const name = names.find((name) => name === signal);
     if (name === undefined) return;
     if (taker === undefined) held.push(name);
     else taker(name);

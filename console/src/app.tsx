@@ -69,7 +69,7 @@ function Shell({ session }: { readonly session: Session }) {
           {may('ra', 'auditor') && <FindField />}
           <nav aria-label="Pages">
             <ul>
-              {PLACES.filter((one) => may(...one.roles)).map((one) => (
+              {PLACES.filter((place) => may(...place.roles)).map((one) => (
                 <li key={one.path}>
                   <a
                     href={link(one.path === '' ? [] : [one.path])}

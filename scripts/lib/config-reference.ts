@@ -106,7 +106,7 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<
 
 function value(schema: TSchema): string {
   const { allowed, form, shorthand } = notes(schema);
-  if (IsEnum(schema)) return schema.enum.map((one) => `\`"${one}"\``).join(', ');
+  if (IsEnum(schema)) return schema.enum.map((value) => `\`"${value}"\``).join(', ');
   if (form === 'bytes') return 'the path of a file with the raw bytes, or the name of a variable';
   if (form === 'secret') return 'the path of a file with the text, or the name of a variable';
   if (IsArray(schema)) return `${allowed} of: ${value(schema.items)}`;

@@ -49,7 +49,9 @@ export function isAllowed(expression: string): boolean {
     const [whole, group = ''] = inner;
     return isAllowed(expression.replace(whole, isAllowed(group) ? 'MIT' : 'refused'));
   }
-  return expression.split(/ OR /i).some((choice) => choice.split(/ AND /i).every((one) => ALLOWED.has(one.trim())));
+  return expression
+    .split(/ OR /i)
+    .some((choice) => choice.split(/ AND /i).every((license) => ALLOWED.has(license.trim())));
 }
 
 function licenseOf(entry: unknown): string {

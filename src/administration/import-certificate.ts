@@ -27,7 +27,7 @@ export async function importCertificate(
   call: AdminCall,
   { pem, label }: { readonly pem: string; readonly label: string },
 ): Promise<CertificateRow> {
-  const ca = cas.all.find((one) => one.label === label);
+  const ca = cas.all.find((ca) => ca.label === label);
   if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
   const certificate = readOne(pem);
   const issuer = await issuerOf(ca, certificate);

@@ -30,7 +30,7 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
   };
   for await (const page of allPages((next) => store.listCertificates({ ...selection, ...next }, now))) {
     const known = await store.listSuccessions(page.map(({ serial }) => serial));
-    const successions = new Map(known.map((one) => [`${one.ca} ${one.serial}`, one]));
+    const successions = new Map(known.map((row) => [`${row.ca} ${row.serial}`, row]));
     for (const one of page) {
       const succession = successions.get(`${one.ca} ${one.serial}`);
       if (succession === undefined || succession.issued_at > begins) continue;

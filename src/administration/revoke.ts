@@ -26,7 +26,7 @@ export type RevocationOrder = Pick<Revocation, 'reason' | 'invalidity_date' | 'r
 
 /** @throws EstuaryError 400 if the reason is not a revocation, or the invalidity date is in the future */
 export function checkOrder({ reason, invalidity_date, revoked_at }: RevocationOrder): void {
-  if (!REVOCATION_REASONS.some((one) => one === reason))
+  if (!REVOCATION_REASONS.some((known) => known === reason))
     throw badRequest('FIELD_INVALID', `reason must be one of ${REVOCATION_REASONS.join(', ')}, not ${reason}`);
   if (invalidity_date !== null && invalidity_date > revoked_at)
     throw badRequest('FIELD_INVALID', 'invalidity_date must not be in the future');

@@ -79,7 +79,9 @@ class Keys {
 
   constructor(ca: Ca, current: Certificate | undefined) {
     const own = ca.ownIsRecorded ? ca.knownCertificates : [...ca.knownCertificates.slice(0, 1), ...ca.renewalIssuers];
-    const distinct = own.filter((one, index) => own.findIndex(({ spki }) => spki.equals(one.spki)) === index);
+    const distinct = own.filter(
+      (certificate, index) => own.findIndex(({ spki }) => spki.equals(certificate.spki)) === index,
+    );
     this.#known = distinct.map((certificate) => ({
       certificate,
       key: newKey(certificate, current !== undefined && certificate.spki.equals(current.spki)),

@@ -238,7 +238,7 @@ const formProblem = (name: GeneralName): string | undefined =>
     : undefined;
 
 const isAmong = (name: GeneralName, names: readonly GeneralName[]): boolean =>
-  names.some((one) => sameGeneralNames([one], [name]));
+  names.some((other) => sameGeneralNames([other], [name]));
 
 function checkAltNames(
   profile: CompiledProfile,

@@ -283,7 +283,7 @@ function differences(certificate: Certificate, csr: Csr, former: Certificate | u
   const requested = csr.extensions.find(({ oid }) => oid === OID.subjectAltName);
   const names = requested === undefined ? [] : parseGeneralNames(requested.value);
   const shown = (list: readonly GeneralName[]): string => list.map(formatGeneralName).join(', ') || 'nothing';
-  const lost = former?.extKeyUsage?.filter((one) => extKeyUsage?.includes(one) === false) ?? [];
+  const lost = former?.extKeyUsage?.filter((purpose) => extKeyUsage?.includes(purpose) === false) ?? [];
   const problem = tlsClientProblem(certificate);
   return [
     ...(namesMatch(subject, csr.subject)

@@ -29,7 +29,7 @@ export function freshPassword(
   if (!isStored(config)) return passwordOf(config, context);
   return () => {
     const password = readStored(config, context);
-    const isSpent = !config.otp_reusable && spent.some((one) => matches(password, one));
+    const isSpent = !config.otp_reusable && spent.some((record) => matches(password, record));
     return Promise.resolve(password === '' || isSpent ? undefined : password);
   };
 }
@@ -41,7 +41,7 @@ export function hasNewPassword(
   former: readonly string[],
 ): boolean {
   const password = readStored(config, context);
-  return password !== '' && !former.some((one) => matches(password, one));
+  return password !== '' && !former.some((record) => matches(password, record));
 }
 
 /** Of the stored password, if any. */

@@ -53,7 +53,7 @@ async function askOcsp(
   const { certificate, fullChain } = live;
   try {
     const access = findExtension(certificate.extensions, OID.authorityInfoAccess)?.value;
-    const url = access && parseAuthorityInfoAccess(access).ocsp.find((one) => /^https?:/i.test(one));
+    const url = access && parseAuthorityInfoAccess(access).ocsp.find((responder) => /^https?:/i.test(responder));
     const { anchors, intermediates } = store.trust();
     const known = [...parsePemCertificates(fullChain).slice(1), ...intermediates, ...anchors];
     const issuer = url === undefined ? undefined : await firstIssuer(certificate, known);

@@ -25,7 +25,7 @@ const CAPABILITIES = [OID.aes256CBC, OID.aes128CBC, OID.aes256Wrap, OID.aes192Wr
 
 /** DER attributes that request the protection (RFC 7030 §4.4.1.1, §4.4.1.2). */
 export const protectionAttributes = ({ key, identifier }: KeyProtection): readonly Buffer[] => [
-  attribute(OID.smimeCapabilities, sequence(...CAPABILITIES.map((one) => sequence(oid(one))))),
+  attribute(OID.smimeCapabilities, sequence(...CAPABILITIES.map((capability) => sequence(oid(capability))))),
   attribute(
     Buffer.isBuffer(key) ? OID.decryptKeyIdentifier : OID.asymmetricDecryptKeyIdentifier,
     octetString(identifier),

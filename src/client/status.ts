@@ -152,7 +152,7 @@ export function describeStatus(status: CertificateStatus): string {
   const { name, state, subject, names, not_after: end, renew_at: renewal, last_error: error } = status;
   const lines = [
     `${name}: ${state}`,
-    ...(subject === undefined ? [] : [`  subject    ${[subject, ...names].filter((one) => one !== '').join(', ')}`]),
+    ...(subject === undefined ? [] : [`  subject    ${[subject, ...names].filter((name) => name !== '').join(', ')}`]),
     ...(end === undefined ? [] : [`  expires    ${end}`]),
     ...(renewal === undefined ? [] : [`  renewal    ${renewal}`]),
     ...(status.successor_from === undefined ? [] : [`  successor  valid from ${status.successor_from}`]),

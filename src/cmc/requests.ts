@@ -64,16 +64,16 @@ export class Requests {
   async process(message: Message, sender: Sender, witness: PopWitness, base: MessageBase): Promise<PartOutcome[]> {
     const checked: Checked[] = [];
     for (const part of message.requests) checked.push(await this.#check(part, message, sender, witness, base));
-    const unproven = checked.find((one) => 'refusal' in one && one.refusal.failInfo === 'popRequired');
+    const unproven = checked.find((request) => 'refusal' in request && request.refusal.failInfo === 'popRequired');
     // RFC 5272 §6.7: if one request lacks proof of possession, all requests of the message are rejected.
     if (unproven !== undefined && 'refusal' in unproven)
-      return checked.map((one) => ({
+      return checked.map((request) => ({
         kind: 'refused',
-        refusal: 'refusal' in one ? one.refusal : unproven.refusal.about(one.bodyPartID),
+        refusal: 'refusal' in request ? request.refusal : unproven.refusal.about(request.bodyPartID),
       }));
     const outcomes: PartOutcome[] = [];
     for (let i = 0; i < checked.length; i += AT_A_TIME)
-      outcomes.push(...(await Promise.all(checked.slice(i, i + AT_A_TIME).map((one) => this.#enroll(one)))));
+      outcomes.push(...(await Promise.all(checked.slice(i, i + AT_A_TIME).map((request) => this.#enroll(request)))));
     return outcomes;
   }
 

@@ -85,8 +85,8 @@ class ControlList {
 
 /** Successes share a status; a message without work succeeds as a whole. */
 function statuses({ outcomes, now, retryAfter }: ResponseInput): CmcStatusInfo[] {
-  const successes = outcomes.flatMap((one) => (one.kind === 'done' ? [one.bodyPart] : []));
-  const pending = outcomes.flatMap((one) => (one.kind === 'pending' ? [one] : []));
+  const successes = outcomes.flatMap((outcome) => (outcome.kind === 'done' ? [outcome.bodyPart] : []));
+  const pending = outcomes.flatMap((outcome) => (outcome.kind === 'pending' ? [outcome] : []));
   // Whole seconds, as in DER's GeneralizedTime.
   const pendTime = new Date(Math.floor(now / 1000 + retryAfter) * 1000);
   const pendingStatus = (
@@ -107,13 +107,13 @@ function statuses({ outcomes, now, retryAfter }: ResponseInput): CmcStatusInfo[]
     ...(firstPending !== undefined && successes.length > 0
       ? [pendingStatus('partial', 0, firstPending.requestId)]
       : []),
-    ...outcomes.flatMap((one) => (one.kind === 'refused' ? [one.refusal.statusInfo] : [])),
+    ...outcomes.flatMap((outcome) => (outcome.kind === 'refused' ? [outcome.refusal.statusInfo] : [])),
   ];
 }
 
 /** 200 if any part succeeded or is pending; otherwise the first rejection, internal errors first. */
 function httpStatus(outcomes: readonly PartOutcome[]): Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter'> {
-  const refusals = outcomes.flatMap((one) => (one.kind === 'refused' ? [one.refusal] : []));
+  const refusals = outcomes.flatMap((outcome) => (outcome.kind === 'refused' ? [outcome.refusal] : []));
   if (refusals.length < outcomes.length || outcomes.length === 0) return { httpStatus: 200, retryAfter: undefined };
   const chosen = refusals.find(({ isOurs }) => isOurs) ?? refusals[0];
   return { httpStatus: chosen?.httpStatus ?? 400, retryAfter: chosen?.retryAfter };

@@ -40,7 +40,9 @@ export class Signers {
   /** The signer's certificate, from the message, the TLS connection or the configuration. */
   presented(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
     const known = [...signedData.certificates.slice(0, MAX_CERTIFICATES), ...origin.presented].flatMap(parsed);
-    const named = [...known, ...this.#options.parties().raCertificates].filter((one) => isNamedBy(signer.sid, one));
+    const named = [...known, ...this.#options.parties().raCertificates].filter((certificate) =>
+      isNamedBy(signer.sid, certificate),
+    );
     return firstOf(named, signedData, signer);
   }
 
@@ -59,7 +61,7 @@ export class Signers {
         : await store.getCertificates(sid.serialNumber);
     // A restored row may lack its certificate.
     const whole = rows.filter(({ der }) => der.length > 0);
-    return whole.map(({ der }) => parseCertificate(der)).filter((one) => isNamedBy(sid, one));
+    return whole.map(({ der }) => parseCertificate(der)).filter((certificate) => isNamedBy(sid, certificate));
   }
 
   /**
@@ -73,7 +75,7 @@ export class Signers {
     intermediates: readonly Buffer[],
     { ca, now }: Origin,
   ): Promise<AcceptedSigner> {
-    if (this.#options.parties().raCertificates.some((one) => isSameCertificate(one, certificate))) {
+    if (this.#options.parties().raCertificates.some((authority) => isSameCertificate(authority, certificate))) {
       const issuer = await this.#checkConfigured(certificate, intermediates, now);
       await this.#checkRevocation({ certificate, issuer });
       return { role: 'configured-ra', issuer, issuedHere: false };
@@ -197,5 +199,5 @@ export function signerSerial(envelope: Envelope): string | undefined {
   const { sid } = envelope.signer;
   if (sid.kind === 'issuerAndSerialNumber') return sid.serialNumber;
   const sent = envelope.signedData.certificates.slice(0, MAX_CERTIFICATES).flatMap(parsed);
-  return sent.find((one) => isNamedBy(sid, one))?.serialNumber;
+  return sent.find((certificate) => isNamedBy(sid, certificate))?.serialNumber;
 }

@@ -69,7 +69,7 @@ function merged(before: unknown, after: unknown, key: string, former: ReadonlySe
   const names = Object.keys(former.has(key) && isTable(before) ? { ...before, ...after } : after);
   const values = names.map((name) => {
     const [old, value] = [isTable(before) ? before[name] : undefined, after[name]];
-    const isOld = former.has(key) && ![old, value].some((one) => isTable(one) || Array.isArray(one));
+    const isOld = former.has(key) && ![old, value].some((side) => isTable(side) || Array.isArray(side));
     return [name, isOld ? old : merged(old, value, key === '' ? name : `${key}.${name}`, former)] as const;
   });
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));

@@ -125,7 +125,7 @@ export function boolean(options: KeyOptions<boolean>): Key<boolean> {
 }
 
 export function choice<const V extends readonly string[]>(values: V, options: KeyOptions<V[number]>): Key<V[number]> {
-  return Type.Unsafe(Type.Enum([...values], { ...options, allowed: values.map((one) => `"${one}"`).join(', ') }));
+  return Type.Unsafe(Type.Enum([...values], { ...options, allowed: values.map((value) => `"${value}"`).join(', ') }));
 }
 
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in TOML. */
@@ -234,9 +234,9 @@ export function keysOf(schema: TObject): readonly (readonly [string, TSchema])[]
 export function tablesOf(schema: TUnion): ReadonlyMap<string, TObject> {
   const { on = '' } = notes(schema);
   return new Map(
-    schema.anyOf.flatMap((one) => {
-      const selector = IsObject(one) ? one.properties[on] : undefined;
-      return IsObject(one) && IsEnum(selector) ? [[String(selector.enum[0]), one] as const] : [];
+    schema.anyOf.flatMap((alternative) => {
+      const selector = IsObject(alternative) ? alternative.properties[on] : undefined;
+      return IsObject(alternative) && IsEnum(selector) ? [[String(selector.enum[0]), alternative] as const] : [];
     }),
   );
 }

@@ -19,7 +19,7 @@ export function labelsOf({ ca, label }: Pick<Config, 'ca' | 'label'>): Configure
     return { key, nameKey: `${key}.label`, table, of: undefined };
   });
   const further = label.flatMap(({ name, ca: wanted, ...rules }, index) => {
-    const of = ca.find((one) => one.label === wanted);
+    const of = ca.find((table) => table.label === wanted);
     if (of === undefined) return [];
     const key = `label[${index}]`;
     return [{ key, nameKey: `${key}.name`, table: withRules(of, { label: name, ...rules }), of }];

@@ -122,8 +122,12 @@ export function findings<Found extends Problem | Warning>(
   tables: Parameters<typeof keysWithLabels>[0],
 ): Found[] {
   const withLabels = keysWithLabels(tables);
-  const named = found.map((one) => ({ ...one, key: withLabels(one.key), message: withLabels(one.message) }));
-  return [...new Map(named.map((one) => [`${one.key}: ${one.message}`, one])).values()];
+  const named = found.map((problem) => ({
+    ...problem,
+    key: withLabels(problem.key),
+    message: withLabels(problem.message),
+  }));
+  return [...new Map(named.map((problem) => [`${problem.key}: ${problem.message}`, problem])).values()];
 }
 
 /** A problem of several keys together; dropped if one of them is invalid on its own. */

@@ -94,7 +94,7 @@ function findKey(schema: TSchema, path: string, name: string): string | undefine
 function children(schema: TSchema): readonly (readonly [string, TSchema])[] {
   if (IsObject(schema)) return keysOf(schema);
   if (IsArray(schema)) return [['', schema.items]];
-  return IsUnion(schema) ? schema.anyOf.map((one) => ['', one] as const) : [];
+  return IsUnion(schema) ? schema.anyOf.map((alternative) => ['', alternative] as const) : [];
 }
 
 interface Reading {
@@ -130,7 +130,7 @@ class Reader {
       const other = elsewhere?.value(raw);
       const form = secretForm(child);
       const [first = name, ...more] = form === undefined ? [name] : [`${name}_file`, `${name}_env`];
-      const twice = other === undefined ? undefined : [first, ...more].find((one) => one in raw);
+      const twice = other === undefined ? undefined : [first, ...more].find((key) => key in raw);
       if (elsewhere !== undefined && twice !== undefined)
         this.#problem(`${key}.${twice}`, `is given, and so is ${elsewhere.name}`, 'one of the two');
       const given = other === undefined || twice !== undefined ? raw : { ...raw, [first]: other };

@@ -19,7 +19,7 @@ export const HIDDEN = '[secret]';
 /** In the schema's order; omits absent keys without a default. */
 export function shownConfig(config: Config): ShownKey[] {
   const named = keysWithLabels(config);
-  return walk(configSchema, config, '', false).map((one) => ({ ...one, key: named(one.key) }));
+  return walk(configSchema, config, '', false).map((setting) => ({ ...setting, key: named(setting.key) }));
 }
 
 function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): ShownKey[] {
@@ -31,7 +31,7 @@ function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): Sh
     return keysOf(table).flatMap(([name, child]) =>
       walk(child, value[name], key === '' ? name : `${key}.${name}`, live),
     );
-  if (IsArray(schema) && Array.isArray(value) && value.some((one) => isTable(one) || one instanceof Secret))
+  if (IsArray(schema) && Array.isArray(value) && value.some((element) => isTable(element) || element instanceof Secret))
     return value.flatMap((one: unknown, index) => walk(schema.items, one, `${key}[${index}]`, live));
   return [{ key, value: notes(schema).sensitive === true ? HIDDEN : withoutSecrets(value), live }];
 }

@@ -31,7 +31,7 @@ export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): Cr
   return {
     methods: ca.config.auth.methods,
     accepts: async (path) =>
-      exempt.some((one) => path[0] !== undefined && isSameCertificate(one, path[0])) ||
+      exempt.some((certificate) => path[0] !== undefined && isSameCertificate(certificate, path[0])) ||
       (await ca.clientIssuers.accept(path)),
     isOfThisServer: (path) => ca.clientIssuers.isOfThisServer(path),
   };

@@ -122,7 +122,9 @@ export class DryRun {
   #clientOf(client_id: string, requestId: string, { config }: Ca): Identity {
     const { otp, bindings } = this.#options;
     if (otp && countsAt(config, 'otp')) return passwordHolder(requestId, client_id);
-    const described = (['ldap', 'jwt'] as const).find((one) => bindings[one] !== undefined && countsAt(config, one));
+    const described = (['ldap', 'jwt'] as const).find(
+      (method) => bindings[method] !== undefined && countsAt(config, method),
+    );
     const binding = described && bindings[described];
     if (described === undefined || binding === undefined) throw uncounted('one-time passwords, LDAP and JWT');
     const base = { requester: `${described}:dryRun ${requestId}`, display: client_id, client_id, binding };

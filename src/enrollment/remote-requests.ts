@@ -165,7 +165,7 @@ export class RemoteRequests {
       await this.#endedBy(row, () => queue.verify(certificate, request));
       return this.#claimAndRecord(row, certificate);
     }
-    const waiting = found.find((one) => 'reference' in one);
+    const waiting = found.find((intent) => 'reference' in intent);
     if (waiting !== undefined) {
       await this.#store.awaitCa(row.id, waiting.reference, [
         {

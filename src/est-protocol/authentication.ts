@@ -50,9 +50,10 @@ export async function authorization(
   random: (bytes: number) => Buffer,
 ): Promise<string | undefined> {
   const challenges = parseChallenges(header ?? '');
-  const offered = (scheme: string): Challenge | undefined => challenges.find((one) => one.scheme === scheme);
+  const offered = (scheme: string): Challenge | undefined =>
+    challenges.find((challenge) => challenge.scheme === scheme);
   if (ticket !== undefined && offered('negotiate') !== undefined) return `Negotiate ${await ticket(request.host)}`;
-  const digest = challenges.find((one) => one.scheme === 'digest' && digestHash(one) !== undefined);
+  const digest = challenges.find((challenge) => challenge.scheme === 'digest' && digestHash(challenge) !== undefined);
   if (digest === undefined && offered('basic') === undefined) return undefined;
   const password = await read?.();
   if (password === undefined) return undefined;

@@ -80,7 +80,7 @@ function isProxy({ socket }: IncomingMessage, { proxies, now }: Forwarding): boo
     return (
       own.notBefore.getTime() <= at &&
       at < own.notAfter.getTime() + 1000 &&
-      proxies().some((one) => isSameCertificate(one, own))
+      proxies().some((proxy) => isSameCertificate(proxy, own))
     );
   } catch (error) {
     if (error instanceof EstuaryError) return false;

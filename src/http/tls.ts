@@ -120,7 +120,7 @@ export class TlsEnd {
     const names =
       anchors.length === 0
         ? [...named, ...issuers]
-        : issuers.filter((one) => !named.some((name) => name.der.equals(one.der)));
+        : issuers.filter((issuer) => !named.some((name) => name.der.equals(issuer.der)));
     return {
       cert: material.certificate,
       key: material.privateKey,

@@ -523,7 +523,7 @@ function watchingWarnings(
   }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'fleet' | 'clientCrls' | 'now'> &
     Pick<Foundation, 'log' | 'isOnDuty'>,
 ): () => void {
-  const days = [...new Set(notifications.flatMap((one) => one.days))];
+  const days = [...new Set(notifications.flatMap((notification) => notification.days))];
   const warnings = new Warnings({ ...sources, days, isPublished: enabled });
   let timer: NodeJS.Timeout | undefined = setTimeout(() => void look(), 0);
   const look = async (): Promise<void> => {

@@ -157,7 +157,10 @@ export class Reloads {
     // If a restart is needed, the configured files stay as they were.
     const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, memory);
     const known = new Set(inForce(this.#material).map(identify));
-    const certificates = inForce(live).map((one) => ({ ...one, isNew: !known.has(identify(one)) }));
+    const certificates = inForce(live).map((certificate) => ({
+      ...certificate,
+      isNew: !known.has(identify(certificate)),
+    }));
     return {
       plan,
       material: live,
@@ -212,7 +215,7 @@ function inForce(material: Material): CertificateExpiry[] {
   const own = material.cas.flatMap(({ table: { label: ca }, certificates }) =>
     certificates === undefined
       ? []
-      : [certificates.certificate, ...certificates.issuers].map((one) => endOf({ use: 'ca', ca }, one)),
+      : [certificates.certificate, ...certificates.issuers].map((certificate) => endOf({ use: 'ca', ca }, certificate)),
   );
   return [...certificateExpiries(material), ...own];
 }

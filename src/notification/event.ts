@@ -68,7 +68,7 @@ export function eventOf(record: AuditRecord, wanted: NotificationConfig): CloudE
 }
 
 const selected = ({ kind, events }: NotificationConfig): readonly NotificationEvent[] =>
-  kind === 'smtp' ? WARNINGS.filter((one) => events?.includes(one) ?? true) : (events ?? NOTIFICATION_EVENTS);
+  kind === 'smtp' ? WARNINGS.filter((warning) => events?.includes(warning) ?? true) : (events ?? NOTIFICATION_EVENTS);
 
 export function sampleEvent(now: number, node: string): CloudEvent {
   return {

@@ -95,7 +95,7 @@ export class Warnings {
   async #isReplaced({ ca, serial, device_key }: ListedCertificate, time: number): Promise<boolean> {
     const { store } = this.#options;
     const successions = await store.listSuccessions([serial], time);
-    if (successions.some((one) => one.ca === ca && one.replaced === 1)) return true;
+    if (successions.some((succession) => succession.ca === ca && succession.replaced === 1)) return true;
     if (device_key === null) return false;
     const { items } = await store.listCertificates({ device_key, ca, status: 'valid', limit: 1, order: 'desc' }, time);
     return items[0]?.serial !== serial;

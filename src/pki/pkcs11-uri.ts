@@ -30,7 +30,7 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri | string {
     [(query ?? '').split('&'), QUERY_ATTRIBUTES],
   ] as const;
   for (const [attributes, known] of sections)
-    for (const attribute of attributes.filter((one) => one !== '')) {
+    for (const attribute of attributes.filter((attribute) => attribute !== '')) {
       const [name = '', ...rest] = attribute.split('=');
       const problem = attributeProblem(name, known, parts, rest.length > 0);
       if (problem !== undefined) return problem;

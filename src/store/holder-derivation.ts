@@ -285,7 +285,7 @@ function holding(
     (rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now)));
   const isReplaced = facts.successors
     .get(idOf(newest.serial, newest.ca))
-    ?.some((one) => one.holder !== holder && one.revoked_at === null);
+    ?.some((successor) => successor.holder !== holder && successor.revoked_at === null);
   const derived: DerivedState =
     isDenied || isReplaced === true
       ? NOT_LISTED
@@ -322,7 +322,7 @@ function holding(
 function renewal(serial: string, ca: string, { successors, renewed }: Facts) {
   const all = successors.get(idOf(serial, ca)) ?? [];
   const used = Math.max(-Infinity, ...all.map(({ last_used_at }) => last_used_at ?? -Infinity));
-  const found = renewed.find((one) => one.serial === serial && one.ca === ca);
+  const found = renewed.find((certificate) => certificate.serial === serial && certificate.ca === ca);
   return {
     connected_at: found?.connected_at ?? null,
     renewals: all.filter(({ issued_at }) => (issued_at ?? 0) > used).length,

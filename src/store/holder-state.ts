@@ -8,7 +8,7 @@ export type HolderState = (typeof HOLDER_STATES)[number];
 export const REPORTED_STATES = ['expired', 'failing', 'stuck', 'late'] as const satisfies readonly HolderState[];
 
 export const isReported = (state: string | null): state is (typeof REPORTED_STATES)[number] =>
-  REPORTED_STATES.some((one) => one === state);
+  REPORTED_STATES.some((reported) => reported === state);
 
 /** The certificate that was issued last and is not revoked. */
 export interface NewestCertificate {

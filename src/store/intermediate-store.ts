@@ -37,7 +37,7 @@ export function intermediateReads(db: Database) {
       const fingerprints = path.intermediates.split(' ');
       const rows = yield* db.all<PresentedIntermediate>`SELECT fingerprint, der FROM presented_intermediate
         WHERE fingerprint = ANY(${fingerprints})`;
-      const known = new Map(rows.map((one) => [one.fingerprint, one]));
+      const known = new Map(rows.map((row) => [row.fingerprint, row]));
       return fingerprints.flatMap((fingerprint) => known.get(fingerprint) ?? []);
     }),
   };

@@ -54,7 +54,7 @@ export function replaces({ selection, begins }: RenewalRow, row: WindowedCertifi
     (labels === undefined || labels.includes(row.label ?? row.ca)) &&
     SAME.every((name) => selection[name] === undefined || row[name] === selection[name]) &&
     (subject === undefined || fold(row.subject).includes(fold(subject))) &&
-    (san === undefined || row.sans.some((one) => fold(one).includes(fold(san)))) &&
+    (san === undefined || row.sans.some((name) => fold(name).includes(fold(san)))) &&
     (issued_after === undefined || row.issued_at > issued_after) &&
     (expires_before === undefined || row.not_after < expires_before)
   );

@@ -301,7 +301,7 @@ const RECOGNIZED: Readonly<Record<Exclude<Form, 'token'>, readonly (readonly Way
 function whoIs(entries: readonly Entry[], { person: who, form }: Attempt): string | undefined {
   if (form === 'token') return who;
   for (const ways of RECOGNIZED[form]) {
-    const found = entries.find((one) => one.person === who && ways.includes(one.way));
+    const found = entries.find((entry) => entry.person === who && ways.includes(entry.way));
     if (found !== undefined) return found.isNamed ? who : `${who} by ${found.way}`;
   }
   return undefined;
@@ -310,8 +310,8 @@ function whoIs(entries: readonly Entry[], { person: who, form }: Attempt): strin
 test('whatever the entries, credentials and configured numbers: only different administrators with entries make up several approvals', async () => {
   const store = await opened(temporaryPaths());
   const run = async (given: readonly Entry[], stored: number, attempts: readonly Attempt[]): Promise<void> => {
-    const entries = given.filter((one, index) => {
-      const first = given.findIndex(({ person: who, way }) => who === one.person && way === one.way);
+    const entries = given.filter((decision, index) => {
+      const first = given.findIndex(({ person: who, way }) => who === decision.person && way === decision.way);
       return first === index;
     });
     const options: AdministratorsOptions = {

@@ -190,9 +190,9 @@ describe('who has which roles', () => {
   });
 
   test('a token has its own roles, regardless of default_roles', async () => {
-    const tokens = TOKENS.map((one) => ({
-      ...one,
-      roles: one.description === 'second' ? (['ra', 'operator'] as const) : [],
+    const tokens = TOKENS.map((token) => ({
+      ...token,
+      roles: token.description === 'second' ? (['ra', 'operator'] as const) : [],
     }));
     expect(await rolesOf(token, { bearer_token: { enabled: true, tokens }, default_roles: [] })).toEqual([
       'ra',
@@ -204,7 +204,10 @@ describe('who has which roles', () => {
     const setup = await setUp('none', true);
     const ending = (ms: number): AdminAuthSettings => ({
       ...setup.settings,
-      bearer_token: { enabled: true, tokens: TOKENS.map((one) => ({ ...one, not_after: new Date(ms).toISOString() })) },
+      bearer_token: {
+        enabled: true,
+        tokens: TOKENS.map((token) => ({ ...token, not_after: new Date(ms).toISOString() })),
+      },
     });
     setup.settings = ending(T0 + DAY + 1);
     expect(await setup.outcome(token)).toBe('bearer second');
@@ -233,7 +236,7 @@ describe('who has which roles', () => {
   });
 
   test('entries with equal names are one administrator, across methods; a description is the name of a token without one', async () => {
-    const tokens = TOKENS.map((one, index) => ({ ...one, description: `token ${index}`, name: 'Alice' }));
+    const tokens = TOKENS.map((token, index) => ({ ...token, description: `token ${index}`, name: 'Alice' }));
     const clients = [
       { name: 'Alice', spki_sha256: spki, roles: ['ra'] as const },
       { name: 'second', fingerprint: fingerprintOf((await other).der), roles: ['ra'] as const },

@@ -64,7 +64,7 @@ describe('a session is valid no longer than what it began with', () => {
     idle_timeout = 100_000_000,
   ): Promise<Begun> {
     const setup = await setUp('optional', true);
-    const [ends] = TOKENS.map((one) => ({ ...one, not_after: new Date(T0 + DAY + 60_000).toISOString() })).slice(1);
+    const [ends] = TOKENS.map((token) => ({ ...token, not_after: new Date(T0 + DAY + 60_000).toISOString() })).slice(1);
     const [first] = TOKENS;
     if (first === undefined || ends === undefined) throw new Error('no tokens');
     setup.settings = { ...setup.settings, bearer_token: { enabled: true, tokens: [first, ends] } };
@@ -105,7 +105,7 @@ describe('a session is valid no longer than what it began with', () => {
 
   test('it ends when the configuration ends its token sooner, at that moment', async () => {
     const session = await begin(token);
-    const tokens = TOKENS.map((one) => ({ ...one, not_after: new Date(T0 + DAY + 1000).toISOString() }));
+    const tokens = TOKENS.map((token) => ({ ...token, not_after: new Date(T0 + DAY + 1000).toISOString() }));
     session.setup.settings = { ...session.setup.settings, bearer_token: { enabled: true, tokens } };
     session.clock = T0 + DAY + 999;
     expect(await session.resumed()).toBe('second');

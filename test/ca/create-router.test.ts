@@ -71,7 +71,7 @@ test.each<[string, (devices: TomlTable, lab: TomlTable) => void, boolean[]]>([
   ['the rules of labels', (...tables) => tables.forEach((table) => (table['approval'] = 'manual')), [true, true]],
   [
     'the profile',
-    (...tables) => tables.forEach((one) => (section(one, 'profile')['validity_days'] = 3)),
+    (...tables) => tables.forEach((table) => (section(table, 'profile')['validity_days'] = 3)),
     [true, false],
   ],
   ['the chain', (devices) => (devices['chain'] = 'ca/rollover.pem'), [true, true]],

@@ -129,9 +129,9 @@ describe('the log', () => {
 
   test('the timer does not keep the process alive', () => {
     vi.useRealTimers();
-    const before = process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+    const before = process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
     const stop = watchExpiry({ cas: () => [ca], log: log as never, now: Date.now });
-    expect(process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length).toBe(before);
+    expect(process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length).toBe(before);
     stop();
   });
 });

@@ -27,7 +27,7 @@ function asked(config: Partial<CsrAttrsConfig>, linking = false): AttrOrOid[] {
 }
 
 const value = (plan: RequestPlan, oid: string): Buffer =>
-  plan.extensions.find((one) => one.oid === oid)?.value ?? Buffer.alloc(0);
+  plan.extensions.find((extension) => extension.oid === oid)?.value ?? Buffer.alloc(0);
 const names = (plan: RequestPlan): string[] =>
   parseGeneralNames(value(plan, OID.subjectAltName)).map(formatGeneralName);
 

@@ -30,7 +30,7 @@ beforeAll(async () => {
   est = await makeEstCa();
   file('otp', 'secret\n');
 });
-afterEach(() => Promise.all(started.splice(0).map((one) => one.stop())));
+afterEach(() => Promise.all(started.splice(0).map((part) => part.stop())));
 afterAll(() => folder.remove());
 
 const start = async (answers: Answers = {}): Promise<StandIn> => kept(await est.start(answers));

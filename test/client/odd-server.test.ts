@@ -562,7 +562,7 @@ describe('client serverkeygen', () => {
       const content = write({ key: keyPart(), certificate: part(P7, base64(certsOnly([certificate]))) });
       request.response.writeHead(200, { 'Content-Type': type }).end(content);
     };
-  const inOrder = (...parts: readonly string[]): string => `${parts.map((one) => `--b\r\n${one}`).join('')}--b--\r\n`;
+  const inOrder = (...parts: readonly string[]): string => `${parts.map((part) => `--b\r\n${part}`).join('')}--b--\r\n`;
   const status = (code: number) => (request: StandInRequest) => mayEnroll(request) && sendStatus(request, code);
 
   test.each<[string, Answers[string], string]>([

@@ -395,8 +395,8 @@ describe('serverkeygen', () => {
     ],
   ] as const)('rejects %s', async (_, protect, args, message) => {
     await serve(protect);
-    const options = args.flatMap((one: string) =>
-      one === '--kek'
+    const options = args.flatMap((arg: string) =>
+      arg === '--kek'
         ? ['--kek-file', file('kek', kek), '--kek-id', '6964']
         : ['--decrypt-key', file('ec.key', makeKey().pem)],
     );

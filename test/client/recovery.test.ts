@@ -196,7 +196,7 @@ describe('a device that the server rejects', () => {
     world.write('otp', 'wrong\n');
     await world.step();
     await world.until(world.now + HOUR / 6);
-    expect(world.passwords.filter((one) => one === 'wrong').length).toBeLessThanOrEqual(2);
+    expect(world.passwords.filter((password) => password === 'wrong').length).toBeLessThanOrEqual(2);
     expect(world.live?.version).toBe(1);
   });
 

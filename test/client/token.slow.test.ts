@@ -118,7 +118,9 @@ describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
   /** The private keys of a label, as OpenSC lists them. */
   async function keys(label: string): Promise<string[]> {
     const list = await hsm.tool('device', '--list-objects', '--type', 'privkey');
-    return list.split(/^(?=Private Key Object)/m).filter((one) => new RegExp(`label: +${label}$`, 'm').test(one));
+    return list
+      .split(/^(?=Private Key Object)/m)
+      .filter((section) => new RegExp(`label: +${label}$`, 'm').test(section));
   }
 
   test.each(['TLSv1.2', 'TLSv1.3'])(

@@ -37,7 +37,7 @@ beforeAll(async () => {
   issue('ca/issuing2', '/CN=Issuing', 'ca/other', CA_EXTENSIONS);
   issue('tls/client', '/CN=client', 'ca/issuing', ['extendedKeyUsage=clientAuth', LEAF]);
   const names = ['ca/root', 'ca/issuing', 'admin/ca', 'tls/server', 'ca/other', 'ca/issuing2', 'tls/client'];
-  for (const name of names.flatMap((one) => [`${one}.pem`, `${one}.key`])) good.set(name, await readFile(at(name)));
+  for (const name of names.flatMap((name) => [`${name}.pem`, `${name}.key`])) good.set(name, await readFile(at(name)));
 });
 beforeEach(async () => {
   for (const [name, content] of good) {

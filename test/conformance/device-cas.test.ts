@@ -47,7 +47,7 @@ afterAll(() => estuary.stop());
 function csrOfCa(subject: string, keyFile: string, extra: readonly string[] = []): string {
   const names = subject
     .split(',')
-    .map((one) => `/${one}`)
+    .map((label) => `/${label}`)
     .join('');
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile];
   const extensions = [
@@ -63,7 +63,7 @@ function csrOfCa(subject: string, keyFile: string, extra: readonly string[] = []
     names,
     '-outform',
     'DER',
-    ...extensions.flatMap((one) => ['-addext', one]),
+    ...extensions.flatMap((extension) => ['-addext', extension]),
   ]);
   return der.toString('base64');
 }

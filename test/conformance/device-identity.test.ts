@@ -66,7 +66,7 @@ describe('match compares the key of the issuer in the validated path', () => {
     expect(await enroll(unit)).toEqual(OK);
     expect(await enroll(stranger)).toEqual(NOT_REGISTERED);
     const own = buildCsr(key, { subject: parseDistinguishedName(UNIT).der });
-    for (const client of [unit, stranger].flatMap((one) => [one, reEncoded(one)])) {
+    for (const client of [unit, stranger].flatMap((sender) => [sender, reEncoded(sender)])) {
       const { status, statuses } = await exchange(
         estuary,
         await requestBy(client, { reqSequence: [tcr(1, own)] }),

@@ -105,7 +105,7 @@ describe('one key, and a profile for each label', () => {
     expect(issued.find(({ serial }) => serial === serialNumber)).toMatchObject({ ca: 'devices', label: 'guests' });
     const { request_id } = record;
     const received = itemsOf((await estuary.admin('GET', '/admin/audit?type=request.received&limit=1000')).json);
-    expect(received.find((one) => one['request_id'] === request_id)).toMatchObject({ ca: 'guests' });
+    expect(received.find((event) => event['request_id'] === request_id)).toMatchObject({ ca: 'guests' });
   });
 });
 

@@ -63,8 +63,8 @@ test('the end of each certificate that the server needs is told, queue and revoc
   const lines = await scrape(estuary);
   expect(lines).toContain('estuary_certificates_revoked_total{ca="devices"} 1');
   for (const use of ['tls', 'ca', 'client_anchor', 'admin_anchor']) {
-    const [line = ''] = lines.filter((one) =>
-      one.startsWith(`estuary_certificate_expiry_timestamp_seconds{use="${use}"`),
+    const [line = ''] = lines.filter((text) =>
+      text.startsWith(`estuary_certificate_expiry_timestamp_seconds{use="${use}"`),
     );
     expect(Number(line.split(' ').at(-1))).toBeGreaterThan(Date.now() / 1000);
   }

@@ -86,7 +86,7 @@ const decryptKey = (id: string): Buffer => csrAttribute(OID.decryptKeyIdentifier
 const asymmetric = (id: string | Buffer): Buffer =>
   csrAttribute(OID.asymmetricDecryptKeyIdentifier, octetString(Buffer.isBuffer(id) ? id : Buffer.from(id, 'hex')));
 const capabilities = (...oids: string[]): Buffer =>
-  csrAttribute(OID.smimeCapabilities, sequence(...oids.map((one) => sequence(oid(one)))));
+  csrAttribute(OID.smimeCapabilities, sequence(...oids.map((capability) => sequence(oid(capability)))));
 
 describe('RFC 7030 §4.4.2: a key without further encryption, where `encryption = "optional"`', () => {
   test.each<[KeyKind, string | undefined]>([
@@ -298,9 +298,9 @@ test('rule 5: a burst of 100 requests for RSA keys is bounded, and cacerts goes 
     answered++;
   } while (!(await Promise.race([done, Promise.resolve(false)])));
   expect(answered).toBeGreaterThan(1);
-  const answers = (await settled).map((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
+  const answers = (await settled).map((answer) => {
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
   });
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
   for (const answer of answers) {

@@ -371,7 +371,9 @@ class Run {
 
   /** Most often what was approved is collected. */
   async #again({ step, node }: StepOf<'again'>): Promise<string | undefined> {
-    const approved = this.#rules.queue.filter((one) => one.state === 'approved' && one.certificate === undefined);
+    const approved = this.#rules.queue.filter(
+      (request) => request.state === 'approved' && request.certificate === undefined,
+    );
     const polls = approved.flatMap(({ id }) => this.#polls.get(id) ?? []);
     return this.#before.length === 0 ? undefined : mostly(polls, this.#before, step)(node);
   }
@@ -558,7 +560,7 @@ class Run {
 
   /** Senders of messages without a request: a shared secret then signs with no requested key. */
   #cmcSenders(): readonly CertificateSender[] {
-    return this.#senders.filter((one) => 'client' in one);
+    return this.#senders.filter((sender) => 'client' in sender);
   }
 
   async #device({ id, enabled, node }: StepOf<'device'>): Promise<string> {
@@ -576,7 +578,7 @@ class Run {
   async #revoke({ who, victim: wanted, node }: StepOf<'revoke'>): Promise<string | undefined> {
     if (this.#victims.length === 0) return undefined;
     const victim = at(this.#victims, wanted);
-    const secrets = this.#senders.filter((one) => one.facts.kind === 'secret') as readonly SecretSender[];
+    const secrets = this.#senders.filter((sender) => sender.facts.kind === 'secret') as readonly SecretSender[];
     const same = this.#cmcSenders().filter(({ facts }) => requesterOf(facts) === requesterOf(victim.facts));
     const by = at<Administrator | CertificateSender | SecretSender>(
       [...world.administrators, ...this.#cmcSenders(), ...same, ...same, ...secrets, ...secrets],

@@ -63,7 +63,7 @@ export class Window {
 
   /** `g` and a key, sent at once: the second counts for a second and a half after the first. */
   async goByKey(key: string): Promise<void> {
-    await Promise.all(['g', key].map((one) => this.page.keyboard.press(one)));
+    await Promise.all(['g', key].map((pressed) => this.page.keyboard.press(pressed)));
   }
 
   /** What a notice says after an action; it is shown for some seconds. */

@@ -130,7 +130,9 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
       await job.click(job.page.getByRole('dialog').getByRole('button', { name: /^Approve \d+ requests$/ }));
       await job.page.getByText(/Approved: \d+ requests\./).waitFor();
       const { json } = await estuary.admin('GET', '/admin/requests?search=many-&limit=100');
-      expect(itemsOf(json).map((one) => one['decided_by'])).toEqual(Array.from({ length: 60 }, () => ['ra’s token']));
+      expect(itemsOf(json).map((record) => record['decided_by'])).toEqual(
+        Array.from({ length: 60 }, () => ['ra’s token']),
+      );
     },
   ],
   [

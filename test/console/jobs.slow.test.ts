@@ -493,7 +493,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page.reload();
     const tile = page.locator('.tile', { hasText: 'Rejected, last 24 hours' });
     await tile.getByText('163', { exact: true }).waitFor();
-    const links = await Promise.all((await tile.locator('.fine a').all()).map((one) => one.getAttribute('href')));
+    const links = await Promise.all((await tile.locator('.fine a').all()).map((anchor) => anchor.getAttribute('href')));
     expect(links).toEqual([
       expect.stringMatching(/audit\?type=lockout\.started&since=2026/) as string,
       expect.stringMatching(/audit\?type=certificate\.denied&since=2026/) as string,

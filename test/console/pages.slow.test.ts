@@ -89,7 +89,7 @@ describe.skipIf(!requires('chromium'))('the console', () => {
 
   describe.each([...ROLES, 'nobody'] as const)('with the role %s', (role) => {
     let window: Window;
-    const may = PAGES.filter(({ roles }) => roles.some((one) => one === role));
+    const may = PAGES.filter(({ roles }) => roles.some((permitted) => permitted === role));
     beforeAll(async () => {
       window = await Window.open(browser, world.estuary);
       await window.signIn(world.tokens[role]);

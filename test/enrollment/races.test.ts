@@ -115,7 +115,7 @@ describe('the queue, and a submission to a remote CA', () => {
     const seen: RequestRow[] = [];
     const other: Partial<Store> = {
       claimRequest: async () => {
-        seen.push(...[await store.getRequest(id)].filter((one) => one !== undefined));
+        seen.push(...[await store.getRequest(id)].filter((request) => request !== undefined));
         await sent({}, ca, row.id);
         return 'request-taken';
       },

@@ -105,7 +105,9 @@ const asked = fc
     addresses: fc.uniqueArray(fc.constantFrom('192.0.2.1', '10.0.0.1'), { maxLength: 1 }),
   })
   // Who has no certificate has nothing to renew.
-  .map((one) => (isByCertificate(one.requester) ? one : { ...one, operation: 'simpleenroll' as const }));
+  .map((request) =>
+    isByCertificate(request.requester) ? request : { ...request, operation: 'simpleenroll' as const },
+  );
 type Asked = typeof asked extends fc.Arbitrary<infer One> ? One : never;
 
 interface Names {
@@ -123,7 +125,7 @@ function mayHold(one: Asked, { subject, sans }: Names): boolean {
   const isAllowedWildcard = (text: string): boolean =>
     !text.includes('*') || (wildcards && /^\*\.[^*.]+\.[^*]+$/.test(text));
   const allowedInSan = (kind: string, text: string): boolean =>
-    allowed.some((one) => one === kind) &&
+    allowed.some((known) => known === kind) &&
     (kind !== 'dns' || (isAllowedWildcard(text) && PATTERNS[pattern].allows(text, id))) &&
     (kind !== 'ip' || text.startsWith('192.0.2.'));
   const id = requester === 'gssapi' ? PRINCIPAL : OWN;
@@ -198,7 +200,7 @@ function namesOf({ subject, subjectAltNames }: Certificate): Names {
   const types = new Map<string, string>(Object.entries(TYPES).map(([type, oid]) => [oid, type]));
   return {
     subject: subject.rdns.flat().map(({ type, text }) => ({ type: types.get(type) ?? type, text })),
-    sans: subjectAltNames.map((one) => ({ kind: one.kind, text: one.kind === 'other' ? '' : one.value })),
+    sans: subjectAltNames.map((san) => ({ kind: san.kind, text: san.kind === 'other' ? '' : san.value })),
   };
 }
 

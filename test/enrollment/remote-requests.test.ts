@@ -440,7 +440,7 @@ describe('a submission without an answer', () => {
     for (const one of [first, second, stranger]) await one.ask();
     first.later(INTERVAL);
     await first.open().lookForUnanswered(cas.slice(0, 2));
-    expect(await Promise.all([first, second, stranger].map(async (one) => (await one.row())?.status))).toEqual([
+    expect(await Promise.all([first, second, stranger].map(async (device) => (await device.row())?.status))).toEqual([
       'failed',
       'issued',
       'pending',

@@ -191,7 +191,7 @@ describe('within the window', () => {
     const requestId = randomUUID();
     const serial = (await device.send({ requestId })).replace('issued ', '');
     const repeats = async () =>
-      (await store.listAudit({ limit: 1000, type: 'auth.otp' })).items.filter((one) => one.serial === serial);
+      (await store.listAudit({ limit: 1000, type: 'auth.otp' })).items.filter((item) => item.serial === serial);
     const before = await repeats();
     for (const times of [1, 2]) {
       await device.send();

@@ -96,8 +96,8 @@ describe.skipIf(!requires('openssl', 'kdc', 'gssproxy', 'root'))('Negotiate when
       const tokens = await initialTokens({ env: kdc.env, cache }, 8);
       let waiting = tokens.length;
       const all = Promise.all(
-        tokens.map(async (one) => {
-          const { status } = await withProxy.post({ token: one });
+        tokens.map(async (token) => {
+          const { status } = await withProxy.post({ token });
           waiting -= 1;
           return status;
         }),

@@ -81,11 +81,11 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('nodes under chaos', (
 
 /** How many answers there were of each kind. */
 function countOf({ history }: Load): { certificates: number; refused: number; unanswered: number } {
-  const statuses = history.flatMap((one) => one.statuses);
+  const statuses = history.flatMap((client) => client.statuses);
   return {
     certificates: statuses.filter((status) => status === 200).length,
     refused: statuses.filter((status) => status === 503).length,
-    unanswered: history.reduce((sum, one) => sum + one.unanswered.length, 0),
+    unanswered: history.reduce((sum, client) => sum + client.unanswered.length, 0),
   };
 }
 
@@ -97,7 +97,7 @@ async function holds(nodes: Nodes, { history, decisions }: Load): Promise<void> 
   expect(others.map(({ cn, statuses }) => `${cn}: ${statuses.join(' ')}`)).toEqual([]);
   // One certificate for each use, however often it was asked for.
   expect(history.filter(({ serials }) => serials.size !== 1).map(({ cn }) => cn)).toEqual([]);
-  const serials = history.flatMap((one) => [...one.serials]);
+  const serials = history.flatMap((client) => [...client.serials]);
   expect(new Set(serials).size).toBe(serials.length);
   // Every answer is in the store, and nothing else than what was answered.
   const stored = await nodes.sql("SELECT serial, subject FROM certificate WHERE subject LIKE 'CN=device-%'");

@@ -146,7 +146,7 @@ test('--check ends with 2 for files and tokens, and with 0 for what has expired'
     const config = file(`only-${label}.toml`);
     const text = readFileSync(file('est.toml'), 'utf8');
     const [before = '', ...tables] = text.split(/^(?=\[\[ca\]\])/m);
-    const kept = tables.filter((table) => ['devices', label].some((one) => table.includes(`label = "${one}"`)));
+    const kept = tables.filter((table) => ['devices', label].some((wanted) => table.includes(`label = "${wanted}"`)));
     writeFileSync(config, before + kept.join(''));
     return runAny(NODE, [SERVER, '--config', config, '--check'], { env: { ...hsm.env, TEST_HSM_PIN: PIN } });
   };

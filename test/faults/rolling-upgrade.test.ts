@@ -67,13 +67,15 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', (
 
     const { history, failedTokens } = load;
     expect(failedTokens).toEqual([]);
-    const failed = history.filter((one) => one.unanswered.length > 0 || one.statuses.some((status) => status !== 200));
+    const failed = history.filter(
+      (client) => client.unanswered.length > 0 || client.statuses.some((status) => status !== 200),
+    );
     expect(failed.map(({ cn, statuses, unanswered }) => ({ cn, statuses, unanswered }))).toEqual([]);
     // Who asked again got the same certificate, whichever release had issued it.
     expect(history.some(({ statuses }) => statuses.length === 2)).toBe(true);
     expect(history.filter(({ serials }) => serials.size !== 1)).toEqual([]);
     const stored = await nodes.sql("SELECT serial FROM certificate WHERE subject LIKE 'CN=device-%'");
-    expect(stored.flat().sort()).toEqual(history.flatMap((one) => [...one.serials]).sort());
+    expect(stored.flat().sort()).toEqual(history.flatMap((client) => [...client.serials]).sort());
     // What nodes of both releases had noted under either name is under the new one.
     expect(
       await nodes.sql('SELECT request_id FROM otp_use JOIN certificate USING (request_id) WHERE answered_at IS NULL'),

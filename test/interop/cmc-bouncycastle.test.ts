@@ -173,7 +173,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
     expect(http).toBe(200);
     expect(controls.get('batchResponses')?.split(',')).toHaveLength(3);
     expect(responses.map(({ verified }) => verified)).toEqual([true, true, true]);
-    expect(responses.map(({ statuses }) => statuses.map((one) => [one.status, one.failInfo]))).toEqual([
+    expect(responses.map(({ statuses }) => statuses.map((status) => [status.status, status.failInfo]))).toEqual([
       [[SUCCESS, undefined]],
       [[FAILED, POP_FAILED]],
       [[SUCCESS, undefined]],

@@ -61,7 +61,7 @@ test.skipIf(!requires('curl', 'openssl'))('openssl builds the path from the answ
   const answer = await runText('curl', ['-sS', ...trust, `${server.est}/cacerts`]);
   const certificates = parseCertsOnly(Buffer.from(answer, 'base64')).map((der) => new X509Certificate(der));
   const [roots, others] = [true, false].map((wanted) =>
-    certificates.filter((one) => one.verify(one.publicKey) === wanted).map(String),
+    certificates.filter((certificate) => certificate.verify(certificate.publicKey) === wanted).map(String),
   );
   expect(roots).toHaveLength(2);
   writeFileSync(client('others.pem'), (others ?? []).join(''));
@@ -87,5 +87,5 @@ test.skipIf(!requires('estclient', 'openssl'))('libest estclient, where the old 
   expect(existsSync(file), output).toBe(true);
   const certificates = parseCertsOnly(Buffer.from(readFileSync(file, 'latin1'), 'base64'));
   const oldRoot = base64(rolled.file('ca/root.pem'));
-  expect(certificates.map((der) => der.toString('base64'))).toEqual(offered.filter((one) => one !== oldRoot));
+  expect(certificates.map((der) => der.toString('base64'))).toEqual(offered.filter((root) => root !== oldRoot));
 });

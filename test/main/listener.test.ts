@@ -113,7 +113,7 @@ test('each port that cannot be taken is named, with what to do', async () => {
     listener({ host: '192.0.2.1', port: 1 }, 'admin'),
     listener({ host: 'no.such.host.invalid', port: 1 }, 'publication'),
   ];
-  const failure = await bindAll(listeners.map((one) => one.listener)).catch((error: unknown) => error);
+  const failure = await bindAll(listeners.map((listener) => listener.listener)).catch((error: unknown) => error);
   other.close();
   if (!(failure instanceof Error)) throw new Error('all ports could be taken');
   const [est, admin, publication, ...more] = failure.message.split('\n');

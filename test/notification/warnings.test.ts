@@ -74,7 +74,7 @@ test('certificates are announced at each threshold once, and not if a newer one 
     ['CN=same', 30],
   ]);
   const { items } = await store.listAudit({ type: 'certificate.expiring', limit: 100 });
-  expect(items.find((one) => one.certificate_subject === 'CN=clamped')?.requester).toBe('CN=clamped');
+  expect(items.find((item) => item.certificate_subject === 'CN=clamped')?.requester).toBe('CN=clamped');
   expect(await announced()).toEqual([]);
   await issue({ subject: 'CN=late', requester: 'late' }, 2);
   expect(await announced()).toEqual([['CN=late', 7]]);

@@ -164,7 +164,7 @@ describe('a fair limiter', () => {
               async () => {
                 const own = count(key, 1);
                 most = Math.max(most, ++all);
-                if (!callers.some((one) => one.urgent)) expect(own).toBeLessThanOrEqual(ofKey);
+                if (!callers.some((caller) => caller.urgent)) expect(own).toBeLessThanOrEqual(ofKey);
                 await settled();
                 count(key, -1);
                 all -= 1;

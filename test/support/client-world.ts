@@ -286,7 +286,7 @@ export class ClientWorld {
       if (this.isDiskFull) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
       change(work);
     };
-    const below = (path: string): string[] => [...entries.keys()].filter((one) => one.startsWith(`${path}/`));
+    const below = (path: string): string[] => [...entries.keys()].filter((entry) => entry.startsWith(`${path}/`));
     const removeAll = (path: string): void => {
       // In any order, and a process may be killed in between: the longest first is as bad as any.
       for (const one of [...below(path).sort((a, b) => b.length - a.length), path])
@@ -299,8 +299,8 @@ export class ClientWorld {
       },
       list: (folder) =>
         [...entries.keys()]
-          .filter((one) => dirname(one) === folder && one !== '/')
-          .map((one) => one.slice(folder.length + 1))
+          .filter((path) => dirname(path) === folder && path !== '/')
+          .map((path) => path.slice(folder.length + 1))
           .sort(),
       programs: () => [],
       linkTarget: (path) => {

@@ -114,7 +114,7 @@ export const WITHOUT_HASH: ReadonlyMap<string | undefined, string> = new Map([
 /** One attribute of a relative distinguished name. */
 export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), value);
 /** A Name with one attribute to an RDN. */
-export const name = (...attributes: Buffer[]): Buffer => sequence(...attributes.map((one) => setOf(one)));
+export const name = (...attributes: Buffer[]): Buffer => sequence(...attributes.map((attribute) => setOf(attribute)));
 /** CN=`text`, UTF8String. */
 export const commonName = (text: string): Buffer => name(attribute('2.5.4.3', utf8String(text)));
 /** C=`text`, PrintableString. */

@@ -91,7 +91,7 @@ function profile(prefix: string, authenticator: string | undefined): DogtagProfi
     'output.o1.class_id=certOutputImpl',
     'policyset.list=set',
     `policyset.set.list=${RULES.map((_, index) => index + 1).join(',')}`,
-    ...RULES.flatMap((one, index) => rule(`policyset.set.${index + 1}`, one)),
+    ...RULES.flatMap((text, index) => rule(`policyset.set.${index + 1}`, text)),
   ].join('\n');
   const id = `${prefix}${createHash('sha256').update(content).digest('hex').slice(0, 8)}`;
   return { id, raw: `profileId=${id}\n${content}\n` };

@@ -46,6 +46,6 @@ function isStuck({ at, renewed, uses }: Held, all: readonly Held[]): boolean {
   if (renewed === undefined || uses.length > 0) return false;
   if (renewed.uses.some(({ connected }) => connected >= at + MINUTE)) return true;
   const successors = all.filter((one) => one.renewed === renewed);
-  const lastUse = Math.max(-Infinity, ...successors.flatMap((one) => one.uses.map((use) => use.at)));
-  return successors.filter((one) => one.at > lastUse).length >= 3;
+  const lastUse = Math.max(-Infinity, ...successors.flatMap((successor) => successor.uses.map((use) => use.at)));
+  return successors.filter((successor) => successor.at > lastUse).length >= 3;
 }

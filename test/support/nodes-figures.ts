@@ -24,7 +24,7 @@ export function report(figures: RoundFigures): void {
 /** A table of all rounds, a line for each fault. */
 export function summary(rounds: readonly RoundFigures[]): string {
   const faults = [...new Set(rounds.map(({ fault }) => fault))].sort();
-  const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+  const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
   const seconds = (values: readonly number[]): string => (Math.max(0, ...values) / 1000).toFixed(1);
   const line = (name: string, some: readonly RoundFigures[]): string =>
     `| ${[

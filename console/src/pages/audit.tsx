@@ -71,7 +71,7 @@ function OneRecord({ seq }: { readonly seq: string }) {
   const { loaded, again } = useLoad(`record ${seq} ${at ?? ''}`, async (signal) => {
     const query = at === undefined ? { order: 'desc' } : { since: at, until: at };
     const page = await call<Page<AuditRecord>>('/admin/audit', { query: { ...query, limit: 1000 }, signal });
-    return { record: page.items.find((one) => String(one.seq) === seq) };
+    return { record: page.items.find((record) => String(record.seq) === seq) };
   });
   return (
     <>

@@ -108,7 +108,7 @@ function CaHealth({ label }: { readonly label: string }) {
     <Panel title="Health">
       <Show of={loaded} again={again} lines={2}>
         {({ health }) => {
-          const own = health?.cas.find((one) => one.label === label);
+          const own = health?.cas.find((ca) => ca.label === label);
           return (
             <Facts
               of={[

@@ -28,7 +28,9 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   {
     head: 'Subject',
     kind: 'name',
-    cell: (one) => <a href={certificateLink(one)}>{one.subject === '' ? 'no subject' : one.subject}</a>,
+    cell: (certificate) => (
+      <a href={certificateLink(certificate)}>{certificate.subject === '' ? 'no subject' : certificate.subject}</a>
+    ),
   },
   { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
   { head: 'Other names', cell: ({ sans }) => sans.map(shortName).join(', '), wide: true, kind: 'name' },

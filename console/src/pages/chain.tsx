@@ -12,12 +12,12 @@ interface ChainProps {
 export function Chain({ pems, leaf }: ChainProps) {
   const all = pems.flatMap((pem) => readCertificate(pem) ?? []);
   const path = pathOf(all);
-  const others = all.filter((one) => !path.includes(one));
+  const others = all.filter((certificate) => !path.includes(certificate));
   return (
     <>
       <ol class="chain">
-        {path.toReversed().map((one) => (
-          <Link key={one.serial} of={one} />
+        {path.toReversed().map((certificate) => (
+          <Link key={certificate.serial} of={certificate} />
         ))}
         {leaf !== undefined && (
           <li>
@@ -29,8 +29,8 @@ export function Chain({ pems, leaf }: ChainProps) {
         <>
           <p class="fine">Also in the cacerts response, for a rollover:</p>
           <ul class="chain flat">
-            {others.map((one) => (
-              <Link key={one.serial} of={one} />
+            {others.map((certificate) => (
+              <Link key={certificate.serial} of={certificate} />
             ))}
           </ul>
         </>
@@ -44,7 +44,7 @@ function pathOf(all: readonly ReadCertificate[]): ReadCertificate[] {
   const path = all.slice(0, 1);
   for (let top = path[0]; top !== undefined && top.issuer !== top.subject;) {
     const issuer: string = top.issuer;
-    top = all.find((one) => one.subject === issuer && !path.includes(one));
+    top = all.find((certificate) => certificate.subject === issuer && !path.includes(certificate));
     if (top !== undefined) path.push(top);
   }
   return path;

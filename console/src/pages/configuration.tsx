@@ -90,7 +90,7 @@ function Changes({ applied }: { readonly applied: () => void }) {
 }
 
 function Report({ of: { changed, needs_restart, warnings, certificates } }: { readonly of: ReloadReport }) {
-  const fresh = certificates.filter((one) => one.new);
+  const fresh = certificates.filter((certificate) => certificate.new);
   if (changed.length + needs_restart.length + fresh.length + warnings.length === 0)
     return <p class="fine">Nothing. The files match the active configuration.</p>;
   return (

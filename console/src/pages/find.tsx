@@ -61,9 +61,9 @@ function Recent() {
       }
     >
       <ul class="hits">
-        {searches.map((one) => (
-          <li key={one}>
-            <a href={link(['find'], { q: one })}>{one}</a>
+        {searches.map((search) => (
+          <li key={search}>
+            <a href={link(['find'], { q: search })}>{search}</a>
           </li>
         ))}
       </ul>

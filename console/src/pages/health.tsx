@@ -67,7 +67,7 @@ interface HealthTileProps {
 
 export function HealthTile({ of, lockouts }: HealthTileProps) {
   const found = troubles(of);
-  const isDown = found.some((one) => one.isDown);
+  const isDown = found.some((trouble) => trouble.isDown);
   return (
     <div class={found.length === 0 ? 'tile' : `tile ${isDown ? 'bad' : 'waiting'}`}>
       <h2>Health</h2>

@@ -68,38 +68,38 @@ function story({ certificates, tokens, requests, events }: HistoryRecord): Happe
   const requestOnly = requests.filter(({ id }) => !has('request.queued', { request_id: id }));
   return [
     ...events.map((event) => happening(event, requests)),
-    ...certificateOnly.map((one): Happening => ({
-      id: `certificate ${one.ca} ${one.serial}`,
-      at: one.not_before,
-      what: `Certificate issued until ${one.not_after.slice(0, 10)}`,
+    ...certificateOnly.map((certificate): Happening => ({
+      id: `certificate ${certificate.ca} ${certificate.serial}`,
+      at: certificate.not_before,
+      what: `Certificate issued until ${certificate.not_after.slice(0, 10)}`,
       failed: false,
-      href: certificateLink(one),
+      href: certificateLink(certificate),
       raw: [
-        ['Subject', one.subject],
-        ['Serial number', <code>{one.serial}</code>],
-        ['Request', <code>{one.request_id}</code>],
+        ['Subject', certificate.subject],
+        ['Serial number', <code>{certificate.serial}</code>],
+        ['Request', <code>{certificate.request_id}</code>],
       ],
     })),
-    ...tokenOnly.map((one): Happening => ({
-      id: `token ${one.id}`,
-      at: one.created_at,
-      what: `Token created until ${one.expires_at.slice(0, 10)}: ${one.status}`,
+    ...tokenOnly.map((token): Happening => ({
+      id: `token ${token.id}`,
+      at: token.created_at,
+      what: `Token created until ${token.expires_at.slice(0, 10)}: ${token.status}`,
       failed: false,
-      href: tokenLink(one.client_id),
+      href: tokenLink(token.client_id),
       raw: [
-        ['Token', <code>{one.id}</code>],
-        ['Client', one.client_id],
+        ['Token', <code>{token.id}</code>],
+        ['Client', token.client_id],
       ],
     })),
-    ...requestOnly.map((one): Happening => ({
-      id: `request ${one.id}`,
-      at: one.created_at,
-      what: `Request waits for approval: ${one.status}`,
+    ...requestOnly.map((request): Happening => ({
+      id: `request ${request.id}`,
+      at: request.created_at,
+      what: `Request waits for approval: ${request.status}`,
       failed: false,
-      href: link(['requests', one.id]),
+      href: link(['requests', request.id]),
       raw: [
-        ['Request', <code>{one.id}</code>],
-        ['Subject', one.subject],
+        ['Request', <code>{request.id}</code>],
+        ['Subject', request.subject],
       ],
     })),
   ].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));

@@ -66,16 +66,16 @@ function Tile({ title, count, href, kind, children }: TileProps) {
 }
 
 function Pending({ of: { pending } }: { readonly of: NonNullable<OverviewRecord['requests']> }) {
-  const count = pending.reduce((sum, one) => sum + one.count, 0);
+  const count = pending.reduce((sum, queue) => sum + queue.count, 0);
   return (
     <Tile title="Pending requests" count={count} href={link(['requests'], { status: 'pending' })} kind="waiting">
       {count === 0
         ? 'No pending requests.'
-        : pending.map((one, n) => (
-            <span key={one.ca}>
+        : pending.map((queue, n) => (
+            <span key={queue.ca}>
               {n > 0 && ', '}
-              <a href={link(['requests'], { status: 'pending', ca: one.ca })}>
-                {one.ca} {one.count.toLocaleString('en')}
+              <a href={link(['requests'], { status: 'pending', ca: queue.ca })}>
+                {queue.ca} {queue.count.toLocaleString('en')}
               </a>
             </span>
           ))}
@@ -93,7 +93,7 @@ const expiringLink = (now: string, days: number): string =>
   link(['certificates'], { status: 'valid', expires_before: new Date(Date.parse(now) + days * DAY).toISOString() });
 
 function Expiring({ of: { ending }, now }: CertificatesProps) {
-  const within = (days: number): number => ending.find((one) => one.days === days)?.count ?? 0;
+  const within = (days: number): number => ending.find((period) => period.days === days)?.count ?? 0;
   return (
     <Tile title="Expiring within 7 days" count={within(7)} href={expiringLink(now, 7)} kind="waiting">
       <a href={expiringLink(now, 30)}>{within(30).toLocaleString('en')} within 30 days</a>

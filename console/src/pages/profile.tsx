@@ -33,8 +33,8 @@ function Words({ keys, label }: Pick<Configuration, 'keys'> & { readonly label: 
   return (
     <>
       <ul class="words">
-        {words.map((one) => (
-          <li key={one}>{one}</li>
+        {words.map((word) => (
+          <li key={word}>{word}</li>
         ))}
       </ul>
       {further.length > 0 && <Facts of={further.map(([key, value]) => [key, value])} />}

@@ -16,7 +16,7 @@ export function parseCsv(text: string): Csv {
     const [, field = '', end] = match;
     fields.push(/^"[^]*"$/.test(field) ? field.slice(1, -1).replaceAll('""', '"') : field.trim());
     if (end === ',') continue;
-    if (fields.some((one) => one !== '')) lines.push(fields);
+    if (fields.some((field) => field !== '')) lines.push(fields);
     fields = [];
   }
   const [header = [], ...rows] = lines;

@@ -9,14 +9,16 @@ export const recentSearches = signal<readonly string[]>(kept());
 function kept(): readonly string[] {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '[]');
-    return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string').slice(0, MOST) : [];
+    return Array.isArray(value)
+      ? value.filter((entry): entry is string => typeof entry === 'string').slice(0, MOST)
+      : [];
   } catch {
     return [];
   }
 }
 
 export function rememberSearch(text: string): void {
-  recentSearches.value = [text, ...recentSearches.value.filter((one) => one !== text)].slice(0, MOST);
+  recentSearches.value = [text, ...recentSearches.value.filter((search) => search !== text)].slice(0, MOST);
   localStorage.setItem(KEPT, JSON.stringify(recentSearches.value));
 }
 

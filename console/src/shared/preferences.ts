@@ -15,7 +15,7 @@ function kept<T extends string>(name: string, usual: T, isValid: (value: string)
 const oneOf =
   <T extends string>(...values: readonly T[]) =>
   (value: string): value is T =>
-    values.some((one) => one === value);
+    values.some((known) => known === value);
 
 export type Theme = 'auto' | 'light' | 'dark';
 export const theme = kept<Theme>('theme', 'auto', oneOf('auto', 'light', 'dark'));

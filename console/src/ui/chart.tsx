@@ -48,9 +48,9 @@ export function Chart({ title, names, ticks, series }: ChartProps) {
         </div>
       </div>
       <figcaption>
-        {series.map((one) => (
-          <span key={one.name} class={`key ${one.kind}`}>
-            {summary(one)}
+        {series.map((line) => (
+          <span key={line.name} class={`key ${line.kind}`}>
+            {summary(line)}
           </span>
         ))}
       </figcaption>
@@ -59,7 +59,7 @@ export function Chart({ title, names, ticks, series }: ChartProps) {
 }
 
 const summary = ({ name, values }: Series): string =>
-  `${name} ${values.reduce((sum, one) => sum + one, 0).toLocaleString('en')}`;
+  `${name} ${values.reduce((sum, value) => sum + value, 0).toLocaleString('en')}`;
 
 interface IntervalProps extends Pick<ChartProps, 'series'> {
   readonly at: number;
@@ -69,7 +69,9 @@ interface IntervalProps extends Pick<ChartProps, 'series'> {
 
 function Interval({ at, name, series, most }: IntervalProps) {
   let top = HEIGHT;
-  const words = series.filter(({ values }) => (values[at] ?? 0) > 0).map((one) => `${one.name} ${one.values[at] ?? 0}`);
+  const words = series
+    .filter(({ values }) => (values[at] ?? 0) > 0)
+    .map((line) => `${line.name} ${line.values[at] ?? 0}`);
   return (
     <g>
       <title>{`${name}: ${words.length === 0 ? 'no events' : words.join(', ')}`}</title>

@@ -63,7 +63,7 @@ type Choice = readonly [value: string, words: string];
 function choicesOf({ options, kind }: Filter, now: string): readonly Choice[] | undefined {
   const offered = kind === 'label' ? labels.value : options;
   if (offered === undefined) return undefined;
-  const choices = offered.map((one): Choice => (typeof one === 'string' ? [one, one] : one));
+  const choices = offered.map((choice): Choice => (typeof choice === 'string' ? [choice, choice] : choice));
   const isKnown = now === '' || choices.some(([value]) => value === now);
   return isKnown ? choices : [...choices, [now, now]];
 }

@@ -29,8 +29,8 @@ export function FindField() {
       />
       {shortcuts.value === 'on' && <kbd aria-hidden="true">/</kbd>}
       <datalist id="recent-searches">
-        {recentSearches.value.map((one) => (
-          <option key={one} value={one} />
+        {recentSearches.value.map((search) => (
+          <option key={search} value={search} />
         ))}
       </datalist>
     </form>

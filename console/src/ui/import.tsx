@@ -234,7 +234,7 @@ const PROBLEM = ['row', 'code', 'message'];
 
 /** The rejected rows of a result, with the name that the file has in that row. */
 function rejections({ header, rows }: Csv, source: Csv, name: string): readonly Rejection[] {
-  const [row, code, message] = PROBLEM.map((one) => header.indexOf(one));
+  const [row, code, message] = PROBLEM.map((column) => header.indexOf(column));
   const at = source.header.indexOf(name);
   // Each row has its result in its place.
   return rows.flatMap((fields, index) => {
@@ -254,7 +254,7 @@ function Rejected({ of, name }: { readonly of: readonly Rejection[]; readonly na
         caption="Rejected rows"
         columns={[
           { head: 'Row', cell: ({ row }) => row, kind: 'number' },
-          { head: name, cell: (one) => one.name },
+          { head: name, cell: (failure) => failure.name },
           { head: 'Problem', cell: ({ message }) => message, kind: 'message' },
         ]}
         items={of.slice(0, REJECTED_SHOWN)}
@@ -269,8 +269,8 @@ function Results({ of, path, file, thing, name, hidden = [] }: ImportProps & { r
   const { header, rows } = results;
   const code = header.indexOf('code');
   const imported = rows.filter((fields) => (fields[code] ?? '') === '');
-  const shown = header.filter((one) => !PROBLEM.includes(one) && !hidden.includes(one));
-  const cells = (fields: readonly string[]) => shown.map((one) => fields[header.indexOf(one)] ?? '');
+  const shown = header.filter((column) => !PROBLEM.includes(column) && !hidden.includes(column));
+  const cells = (fields: readonly string[]) => shown.map((column) => fields[header.indexOf(column)] ?? '');
   const save = () => {
     saveFile(file, 'text/csv', writeCsv([header, ...rows]));
     change(path, { ...of, isSaved: true });

@@ -294,7 +294,7 @@ function ColumnChooser<T>({ list, columns }: ChooserProps<T>) {
   if (optional.length < 2) return null;
   const shown = shownColumns(list, columns).map(({ head }) => head);
   const choose = (head: string, isShown: boolean) =>
-    chooseColumns(list, isShown ? [...shown, head] : shown.filter((one) => one !== head));
+    chooseColumns(list, isShown ? [...shown, head] : shown.filter((column) => column !== head));
   return (
     <div class="columns-drop">
       <Drop label="Columns" end>

@@ -247,7 +247,7 @@ function problemsOf({ name, folder, process }: Agent, issued: ReadonlySet<string
   const hooks = hooksOf(folder);
   const last = hooks.at(-1);
   const versions = new Set(hooks.map(({ version }) => version));
-  const again = hooks.filter((one, n) => n > 0 && JSON.stringify(one) === JSON.stringify(hooks[n - 1])).length;
+  const again = hooks.filter((hook, n) => n > 0 && JSON.stringify(hook) === JSON.stringify(hooks[n - 1])).length;
   const missed = Array.from({ length: liveVersion(folder) }, (_, n) => n + 1).filter(
     (version) => !versions.has(version),
   );

@@ -128,7 +128,11 @@ function table(series: readonly Series[]): string {
     const failed = new Set(rounds.flatMap(({ answers }) => Object.keys(answers).filter((what) => what !== '200')));
     const cells = [
       ...[ROWS[row].name, clients, server],
-      ...[of((one) => served(one) / one.elapsed), of(perCpuSecond), of((one) => 1e6 / perCpuSecond(one))],
+      ...[
+        of((result) => served(result) / result.elapsed),
+        of(perCpuSecond),
+        of((result) => 1e6 / perCpuSecond(result)),
+      ],
       ...[0.5, 0.99].map((share) => of(({ answers }) => quantile(answers['200'] ?? [], share), 1)),
       floor === undefined ? '' : median(ratios).toFixed(2),
       ...(failed.size === 0 ? [] : [`failed: ${[...failed].join(', ')}`]),

@@ -12,5 +12,5 @@ function refuse(problem: string): never {
 }
 
 export function oneOf<T extends string>(all: readonly T[], text: string, option: string): T {
-  return all.find((one) => one === text) ?? refuse(`--${option}: "${text}" is not one of ${all.join(', ')}`);
+  return all.find((choice) => choice === text) ?? refuse(`--${option}: "${text}" is not one of ${all.join(', ')}`);
 }

@@ -75,7 +75,7 @@ const IN_HAND = 16;
 
 async function bestOfThree<T>(get: () => Promise<T>): Promise<Measured<T>> {
   const tries = [await measured(get), await measured(get), await measured(get)];
-  return tries.reduce((best, one) => (one.took < best.took ? one : best));
+  return tries.reduce((best, attempt) => (attempt.took < best.took ? attempt : best));
 }
 
 const slowest = (all: readonly Measured<unknown>[]): Measured<unknown> | undefined =>
@@ -266,7 +266,7 @@ async function singleOperations(store: Store): Promise<void> {
   const empty = await openStore({ path: join(place, 'est.db'), auditFile: join(place, 'audit.log') });
   for (const [what, medians] of Object.entries(await besideEmpty(empty, store))) {
     const ratio = medians.full / medians.empty;
-    const [large, small] = [medians.full, medians.empty].map((one) => `${one.toFixed(2)} ms`);
+    const [large, small] = [medians.full, medians.empty].map((median) => `${median.toFixed(2)} ms`);
     say(`${what}, next to an empty store`, `${large}, ${small} in the empty one: ${ratio.toFixed(2)} times`);
     limit(what, ratio, RATIO_LIMIT);
   }

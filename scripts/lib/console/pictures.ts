@@ -61,7 +61,7 @@ async function take(
   await window.page.getByLabel('Administrator’s token').waitFor();
   await takePicture(window.page, folder, rename('sign-in'));
   await window.signIn(token);
-  for (const { name, hash } of pages.filter((one) => rename(one.name) !== undefined)) {
+  for (const { name, hash } of pages.filter((page) => rename(page.name) !== undefined)) {
     await window.go(hash);
     await window.page.locator('.live.on').waitFor({ state: 'attached' });
     await takePicture(window.page, folder, rename(name));

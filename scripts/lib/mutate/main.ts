@@ -219,7 +219,7 @@ async function findReached(among: readonly string[], runner: Runner): Promise<vo
     mkdirSync(folder, { recursive: true });
     const outcome = await runner.run({ folder, files: [{ file: join(ROOT, test) }] }, 600_000);
     const { passed, failed } = outcome?.tests ?? { passed: [], failed: [] };
-    const proves = outcome?.failed.every((one) => one.test !== undefined) ?? false;
+    const proves = outcome?.failed.every((failure) => failure.test !== undefined) ?? false;
     const time = outcome?.times[join(ROOT, test)] ?? 0;
     console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms`);
     for (const name of proves ? failed : ['all']) console.log(`  fails without a mutant: ${name}`);
@@ -329,7 +329,7 @@ async function tryTogether(test: string, runner: Runner, of: readonly string[], 
     if (isStuck) kill(last.mutant, 'no end');
     for (const { mutant, file, names, isAll } of wanted)
       if (names.every((name) => passed.has(`${mutant.id}\t${name}`))) pass(mutant, file, test, !isAll);
-    for (const file of new Set(wanted.map((one) => one.file))) reports.set(file, reports.get(file));
+    for (const file of new Set(wanted.map((mutant) => mutant.file))) reports.set(file, reports.get(file));
     if (isStuck) continue;
     if (alive().length < before) console.log(`${test}: ${before} → ${alive().length}`);
     return;
@@ -362,7 +362,7 @@ async function passesAlone(test: string, name: string, runner: Runner): Promise<
 
 /** Tries a mutant alone, in a process for each test file. */
 async function tryAlone(mutant: Tried, file: string, runner: Runner): Promise<void> {
-  const parts = testsOf(mutant, file).map((one) => ({ ...one, isWhole: false }));
+  const parts = testsOf(mutant, file).map((test) => ({ ...test, isWhole: false }));
   for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
     const { test, names, time, isWhole } = part;
     const { only } = reached.get(test);
@@ -508,7 +508,7 @@ function summary(): void {
   const head = ['File', 'Mutants', ...RESULTS, 'decisions', ...RESULTS.slice(2)];
   console.log(`| ${head.join(' | ')} |\n|---|${'--:|'.repeat(head.length - 1)}`);
   const all = files
-    .map((file) => ({ file, mutants: mutantsOf(file).filter((one) => !values.facts || isWanted(one)) }))
+    .map((file) => ({ file, mutants: mutantsOf(file).filter((mutant) => !values.facts || isWanted(mutant)) }))
     .filter(({ mutants }) => mutants.length > 0);
   const results = ({ file, mutants }: (typeof all)[number]): Counted[] =>
     mutants.map((mutant) => ({ kind: mutant.kind, result: resultOf(file, mutant) }));
@@ -524,7 +524,7 @@ function summary(): void {
     }
   for (const [reason, { length }] of Map.groupBy(reasons, (reason) => reason)) console.log(`${length}: ${reason}`);
   const survivors = all.flatMap(({ file, mutants }) =>
-    mutants.filter((one) => !isDead(one)).map((one) => keyFor(file, one)),
+    mutants.filter((mutant) => !isDead(mutant)).map((mutant) => keyFor(file, mutant)),
   );
   for (const key of explained.keys())
     if (files.some((file) => key.startsWith(`${file}: `)) && !survivors.includes(key))

@@ -249,7 +249,7 @@ export function mutate(name: string, text: string): MutatedFile {
     if (SKIPPED(node)) return node.getText(source);
     if (isRemovable(node, source)) return `{ if (!${add(node, '')}) { ${inner(node)} } }`;
     const switches = isExpression(node)
-      ? replacements(node, source).map((one) => `${add(node, one)} ? (${one}) : `)
+      ? replacements(node, source).map((replacement) => `${add(node, replacement)} ? (${replacement}) : `)
       : [];
     const rendered = inner(node);
     return switches.length === 0 ? rendered : `(${switches.join('')}(${rendered}))`;

@@ -176,8 +176,8 @@ function placeholdersOf(claims: JWTPayload): ReadonlyMap<string, readonly string
 }
 
 function textsOf(value: unknown): string[] {
-  return [value].flat().flatMap((one) => {
-    if (typeof one === 'string') return [one];
-    return typeof one === 'number' || typeof one === 'boolean' ? [String(one)] : [];
+  return [value].flat().flatMap((element) => {
+    if (typeof element === 'string') return [element];
+    return typeof element === 'number' || typeof element === 'boolean' ? [String(element)] : [];
   });
 }

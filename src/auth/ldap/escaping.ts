@@ -14,4 +14,5 @@ export const escapedInDn = (value: string): string =>
   value.replace(/[^A-Za-z0-9]+/g, (part) => hex(Buffer.from(part, 'utf8')));
 
 /** RFC 4515 §3. */
-export const escapedInFilter = (value: string): string => value.replace(/[\0()*\\]/g, (one) => hex(Buffer.from(one)));
+export const escapedInFilter = (value: string): string =>
+  value.replace(/[\0()*\\]/g, (character) => hex(Buffer.from(character)));

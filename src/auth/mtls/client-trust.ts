@@ -92,7 +92,7 @@ export class ClientTrust {
   }
 
   isProxy(certificate: Certificate): boolean {
-    return this.#proxies.some((one) => isSameCertificate(one, certificate));
+    return this.#proxies.some((proxy) => isSameCertificate(proxy, certificate));
   }
 
   /** Whether it is an anchor, or one of our intermediates that chain to one. */

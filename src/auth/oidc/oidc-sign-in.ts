@@ -252,7 +252,7 @@ function comparisonOf(cause: unknown): readonly string[] {
   if (!isObject(cause)) return [];
   const [name, found] = [cause['attribute'] ?? cause['claim'], cause['body'] ?? cause['claims']];
   if (typeof name !== 'string' || !isObject(found)) return [];
-  const [actual = 'absent', expected = 'absent'] = [found[name], cause['expected']].map((one) => JSON.stringify(one));
+  const [actual = 'absent', expected = 'absent'] = [found[name], cause['expected']].map((role) => JSON.stringify(role));
   return [cutText(`${name} is ${actual} and should be ${expected}`, MAX_TEXT)];
 }
 
@@ -278,6 +278,6 @@ function claimAt(claims: Readonly<Record<string, unknown>>, name: string): unkno
 const textsOf = (claim: unknown): readonly string[] =>
   [claim]
     .flat()
-    .map((one: unknown) => (isObject(one) ? (one['name'] ?? one['value']) : one))
-    .filter((one) => typeof one === 'string')
+    .map((role: unknown) => (isObject(role) ? (role['name'] ?? role['value']) : role))
+    .filter((role) => typeof role === 'string')
     .slice(0, MAX_VALUES);

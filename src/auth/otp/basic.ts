@@ -12,7 +12,9 @@ export function isBasic(authorization: string | undefined): authorization is str
 
 /** Text of octets in an unknown encoding, which stays different for different octets. */
 const escaped = (octets: Buffer): string =>
-  octets.toString('latin1').replace(/[\\\x80-\xff]/g, (one) => `\\x${Buffer.from(one, 'latin1').toString('hex')}`);
+  octets
+    .toString('latin1')
+    .replace(/[\\\x80-\xff]/g, (character) => `\\x${Buffer.from(character, 'latin1').toString('hex')}`);
 
 /** Credentials whose parts may be in any encoding. */
 interface BasicCredentials extends PasswordCredentials {

@@ -279,7 +279,7 @@ export class AcmeUpstream implements Upstream {
     }
     let challenge = listOf(authorization, 'challenges')
       .filter(isJson)
-      .find((one) => one['type'] === kind);
+      .find((challenge) => challenge['type'] === kind);
     if (challenge === undefined) {
       if (!isPending) return undefined;
       throw upstreamFailed(`the upstream CA offers no ${kind} challenge for "${name}"`);
@@ -406,7 +406,7 @@ function orderedName(authorization: Json, { subjectAltNames }: UpstreamRequest):
   const ordered = subjectAltNames.flatMap((name) =>
     (name.kind === 'dns' || name.kind === 'ip') && name.kind === type ? plain(name.value) : [],
   );
-  const name = ordered.find((one) => one === wanted);
+  const name = ordered.find((name) => name === wanted);
   if (name === undefined) throw unreadable(`an authorization is for "${wanted}", which is not in the order`);
   return name;
 }

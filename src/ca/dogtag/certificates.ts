@@ -66,7 +66,9 @@ async function waitingIds(call: SessionCall): Promise<string[]> {
 function isSought(review: JsonObject, { spki }: SoughtRequest, requestor: string): boolean {
   const attributes = objectsOf(review, 'Input').flatMap((input) => objectsOf(input, 'Attribute'));
   const value = (name: string): string | undefined =>
-    attributes.flatMap((one) => (textOf(one, 'name') === name ? (textOf(one, 'Value') ?? []) : [])).at(0);
+    attributes
+      .flatMap((attribute) => (textOf(attribute, 'name') === name ? (textOf(attribute, 'Value') ?? []) : []))
+      .at(0);
   const named = value('requestor_name');
   if (named !== undefined && named !== '') return named === requestor;
   // PKCS#10, CRMF or a CMC message around either: all contain the key's bytes.

@@ -99,7 +99,7 @@ function above(certificate: Certificate, others: readonly Certificate[]): Certif
   const path: Certificate[] = [];
   for (let last = certificate; !namesMatch(last.subject, last.issuer);) {
     const { issuer } = last;
-    const next = others.find((one) => namesMatch(one.subject, issuer) && !path.includes(one));
+    const next = others.find((candidate) => namesMatch(candidate.subject, issuer) && !path.includes(candidate));
     if (next === undefined) break;
     path.push(next);
     last = next;

@@ -158,7 +158,8 @@ export class DogtagCa implements CaDriver {
     const result = await this.#options.cmc.submit(forwarded);
     if (result.status === 'rejected') return result;
     const certificates = result.certificates.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
-    const own = certificates.find((one) => isKey(one, request.spki)) ?? certificates.find(({ isCa }) => !isCa);
+    const own =
+      certificates.find((certificate) => isKey(certificate, request.spki)) ?? certificates.find(({ isCa }) => !isCa);
     if (own === undefined) throw failed('CA_CERTIFICATE_MISSING', 'The CA issued no certificate.');
     await this.#verify(own, request);
     return { status: 'issued', certificate: own.der };

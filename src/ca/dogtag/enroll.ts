@@ -52,7 +52,9 @@ export function profileInputs(replicas: Replicas, profile: string): Promise<Prof
 }
 
 function classWith(inputs: readonly JsonObject[], attribute: string): string | undefined {
-  const input = inputs.find((one) => objectsOf(one, 'Attribute').some((each) => textOf(each, 'name') === attribute));
+  const input = inputs.find((input) =>
+    objectsOf(input, 'Attribute').some((each) => textOf(each, 'name') === attribute),
+  );
   return input === undefined ? undefined : textOf(input, 'ClassID');
 }
 

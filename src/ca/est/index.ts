@@ -86,7 +86,7 @@ export const estDriver: DriverDefinition<EstTable, EstMaterial> = {
     const { pkcs11, client_certificate: file } = ca.est;
     if (pkcs11 === undefined || file === undefined) return material && { ...material, token: undefined };
     await reader.exists(`${key}.est.pkcs11.module`, pkcs11.module, 'the path of a PKCS#11 library');
-    const engine = pkcs11.engine ?? PKCS11_ENGINES.find((one) => existsSync(one)) ?? PKCS11_ENGINES[0];
+    const engine = pkcs11.engine ?? PKCS11_ENGINES.find((engine) => existsSync(engine)) ?? PKCS11_ENGINES[0];
     await reader.exists(`${key}.est.pkcs11.engine`, engine, "libp11's engine; Debian: libengine-pkcs11-openssl");
     const certificates = await reader.certificates(`${key}.est.client_certificate`, file);
     if (material === undefined || certificates === undefined) return undefined;

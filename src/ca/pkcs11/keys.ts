@@ -253,8 +253,8 @@ function publicKeysOf(lib: Pkcs11, session: Handle, key: Handle): Buffer[] {
   }
   // Nearly every RSA key has this exponent.
   if (modulus !== undefined) found.push(rsaPublicKey(modulus, Buffer.from([1, 0, 1])));
-  const keys = found.filter((one) => one !== undefined);
-  return keys.filter((one, n) => keys.findIndex((other) => other.equals(one)) === n);
+  const keys = found.filter((key) => key !== undefined);
+  return keys.filter((key, n) => keys.findIndex((other) => other.equals(key)) === n);
 }
 
 function publicKey(lib: Pkcs11, session: Handle, key: Handle): Buffer | undefined {

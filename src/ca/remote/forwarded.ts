@@ -66,7 +66,7 @@ function checkPurposes({ extensions }: Pick<CsrContent, 'extensions'>, names: re
   const allowed = new Set(names.map((name) => oidByName(name) ?? name));
   const purposes = policies && unlessMalformed(() => applicationPolicies(policies.value), undefined);
   const isMalformed = policies !== undefined && purposes === undefined;
-  if (asksForSome || isMalformed || purposes?.some((one) => !allowed.has(one)) === true)
+  if (asksForSome || isMalformed || purposes?.some((purpose) => !allowed.has(purpose)) === true)
     throw badRequest(
       'EXTENDED_KEY_USAGE_NOT_ALLOWED',
       'The CSR asks for a purpose that this CA does not issue (extKeyUsage or application policies).',
@@ -78,9 +78,9 @@ function askedOids(csrAttrs: Buffer | undefined): string[] {
   if (csrAttrs === undefined) return [];
   const asked = () =>
     parseCsrAttrs(csrAttrs).flatMap(({ oid, values = [] }) => {
-      if (oid === OID.extensionRequest) return values.flatMap(parseExtensions).map((one) => one.oid);
+      if (oid === OID.extensionRequest) return values.flatMap(parseExtensions).map((extension) => extension.oid);
       if (oid === OID.certificationRequestInfoTemplate)
-        return values.flatMap((value) => parseRequestTemplate(value).extensions).map((one) => one.oid);
+        return values.flatMap((value) => parseRequestTemplate(value).extensions).map((extension) => extension.oid);
       return [oid];
     });
   return unlessMalformed(asked, []);

@@ -49,7 +49,7 @@ const CA_USAGES: ReadonlySet<KeyUsage> = new Set(['keyCertSign', 'cRLSign']);
 
 /** @param allowed empty: every usage of an end entity */
 function usageProblem({ keyUsage = [] }: Certificate, allowed: readonly KeyUsage[]): string | undefined {
-  const other = keyUsage.find((one) => CA_USAGES.has(one) || (allowed.length > 0 && !allowed.includes(one)));
+  const other = keyUsage.find((usage) => CA_USAGES.has(usage) || (allowed.length > 0 && !allowed.includes(usage)));
   return other && `its keyUsage contains ${other} (ca.profile.key_usage)`;
 }
 
@@ -62,7 +62,7 @@ const NETSCAPE_PURPOSES: readonly string[] = [
 function purposeProblem(certificate: Certificate, names: readonly string[]): string | undefined {
   const allowed = new Set(names.map((name) => oidByName(name) ?? name));
   try {
-    const other = purposesOf(certificate).find((one) => !allowed.has(one));
+    const other = purposesOf(certificate).find((purpose) => !allowed.has(purpose));
     return other && `its purposes include ${oidName(other)} (ca.profile.extended_key_usage)`;
   } catch (error) {
     if (error instanceof DerError) return `its purposes cannot be read: ${error.message}`;

@@ -228,7 +228,7 @@ export class RemoteCa implements CaDriver {
     const certificates = ders.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
     const leaf = this.#leafAmong(certificates, request.spki);
     if (leaf === undefined) {
-      const unreadable = ders.find((der) => !certificates.some((one) => one.der === der));
+      const unreadable = ders.find((der) => !certificates.some((certificate) => certificate.der === der));
       if (unreadable === undefined) throw issuedOther('it issued no certificate');
       throw issuedOther(`it issued a certificate that cannot be read; ${await this.#withdraw(unreadable)}`);
     }
@@ -243,7 +243,7 @@ export class RemoteCa implements CaDriver {
       if (this.#options.upstream.chain === undefined) {
         this.#chain = path;
         await this.#keeping.keep(this.#chain);
-        const intermediates = path.filter((one) => !anchors.includes(one));
+        const intermediates = path.filter((certificate) => !anchors.includes(certificate));
         if (intermediates.length > 0)
           await this.#options.store.rememberIntermediates({ leaf: leaf.fingerprint, intermediates }, time);
       }
@@ -259,7 +259,7 @@ export class RemoteCa implements CaDriver {
     const known = [...this.#options.anchors, ...this.#chain];
     const isAlone = more.length === 0 && !known.some(({ fingerprint }) => fingerprint === first?.fingerprint);
     return (
-      certificates.find((one) => isKey(one, spki)) ??
+      certificates.find((certificate) => isKey(certificate, spki)) ??
       certificates.find(({ isCa }) => !isCa) ??
       (isAlone ? first : undefined)
     );

@@ -126,11 +126,11 @@ export function choice<const V extends readonly [string, ...string[]]>(
 ): Key<V[number]> {
   return scalar<V[number]>({
     ...options,
-    allowed: values.map((one) => `"${one}"`).join(', '),
+    allowed: values.map((value) => `"${value}"`).join(', '),
     empty: values[0],
     take(raw) {
       if (typeof raw !== 'string') return undefined;
-      const value = values.find((one) => one === raw);
+      const value = values.find((value) => value === raw);
       return value === undefined
         ? `"${raw}" is not known (the nearest known one is "${nearest(raw, values) ?? ''}")`
         : { value };
@@ -158,7 +158,7 @@ export function list<T>(item: Key<T>, { description }: { readonly description: s
       if (raw !== undefined && !Array.isArray(raw)) reading.problem(key, `is ${typeName(raw)}`, 'a list');
       const items: readonly unknown[] = Array.isArray(raw) ? raw : [];
       if (items.length < least) reading.problem(key, 'is missing', item.keys === undefined ? 'a list' : `[[${key}]]`);
-      return items.map((one, index) => item.read(one, `${key}[${index}]`, reading));
+      return items.map((element, index) => item.read(element, `${key}[${index}]`, reading));
     },
   };
 }

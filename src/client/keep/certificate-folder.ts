@@ -137,7 +137,10 @@ export class CertificateFolder {
   trust(): CaCertificates {
     const anchors = this.#certificates(join(this.#at('trust'), 'anchors.pem'));
     const all = this.#certificates(this.#at('ca.pem'));
-    return { anchors, intermediates: all.filter((one) => !anchors.some(({ der }) => der.equals(one.der))) };
+    return {
+      anchors,
+      intermediates: all.filter((certificate) => !anchors.some(({ der }) => der.equals(certificate.der))),
+    };
   }
 
   /** @param given see {@link CertificateFolder.given} */
@@ -146,7 +149,7 @@ export class CertificateFolder {
     // The anchors first: ca.pem is derived from them.
     this.#replace(join(this.#at('trust'), 'anchors.pem'), pemOf(anchors), OWN);
     this.#replace(this.#at('ca.pem'), pemOf([...anchors, ...intermediates]), this.#access.open);
-    this.#replace(join(this.#at('trust'), 'given'), given.map((one) => `${one}\n`).join(''), OWN);
+    this.#replace(join(this.#at('trust'), 'given'), given.map((fingerprint) => `${fingerprint}\n`).join(''), OWN);
   }
 
   /** Fingerprints of the user's CAs, from which the anchors are derived. */
@@ -162,7 +165,7 @@ export class CertificateFolder {
   saveSpentPassword(record: string): void {
     this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
     const records = [...this.spentPasswords(), record].slice(-KEPT_PASSWORDS);
-    this.#replace(join(this.#at('trust'), 'spent-password'), records.map((one) => `${one}\n`).join(''), OWN);
+    this.#replace(join(this.#at('trust'), 'spent-password'), records.map((record) => `${record}\n`).join(''), OWN);
   }
 
   /** Saved before creation, so that none is orphaned. */

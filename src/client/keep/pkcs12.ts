@@ -37,7 +37,7 @@ export async function encodePkcs12({ certificate, chain, privateKey, password, n
   const keys = sequence(sequence(oid(SHROUDED_KEY_BAG), explicit(0, shrouded), attributes));
   const certificates = sequence(
     certificateBag(certificate, attributes),
-    ...chain.map((one) => certificateBag(one, undefined)),
+    ...chain.map((certificate) => certificateBag(certificate, undefined)),
   );
   const safe = sequence(dataOf(certificates), dataOf(keys));
   return sequence(integer(3), dataOf(safe), mac(safe, password));

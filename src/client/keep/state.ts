@@ -98,11 +98,11 @@ export function parseState(text: string | undefined): State {
 /** undefined if it is unreadable; a new one is then created. */
 export function parsePendingRequest(text: string, privateKey: string): PendingRequest | undefined {
   const json = readObject(text);
-  const operation = OPERATIONS.find((one) => one === json['operation']);
+  const operation = OPERATIONS.find((operation) => operation === json['operation']);
   const csr = optionalText(json['csr']);
   if (operation === undefined || csr === undefined) return undefined;
   const request = optionalText(json['request']) ?? '';
-  const binding = BINDINGS.find((one) => one === json['binding']);
+  const binding = BINDINGS.find((binding) => binding === json['binding']);
   return { version: count(json['version']), operation, request, csr, binding, privateKey };
 }
 
@@ -132,5 +132,5 @@ const planOf = (json: Readonly<Record<string, unknown>>): RenewalPlan => ({
   end: count(json['end']),
   at: count(json['at']),
   ask: count(json['ask']),
-  server: SERVER_KNOWLEDGE.find((one) => one === json['server']),
+  server: SERVER_KNOWLEDGE.find((knowledge) => knowledge === json['server']),
 });

@@ -49,7 +49,7 @@ export function requestKey(
 
 /** Why a certificate cannot authenticate a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3), or undefined. */
 export function tlsClientProblem({ extKeyUsage, keyUsage }: Certificate): string | undefined {
-  if (extKeyUsage?.some((one) => one === OID.clientAuth || one === OID.anyExtendedKeyUsage) === false)
+  if (extKeyUsage?.some((purpose) => purpose === OID.clientAuth || purpose === OID.anyExtendedKeyUsage) === false)
     return `its extended key usage is ${extKeyUsage.map(oidName).join(', ')}, without clientAuth`;
   return keyUsage?.includes('digitalSignature') === false ? 'its key usage lacks digitalSignature' : undefined;
 }

@@ -89,13 +89,13 @@ function templateOf(asked: readonly AttrOrOid[]): RequestTemplate | undefined {
 
 /** RFC 7894 §4: a client that supports estIdentityLinking uses it instead of challengePassword. */
 function bindingAsked(asked: readonly AttrOrOid[]): RequestPlan['binding'] {
-  const has = (oid: string): boolean => asked.some((one) => one.oid === oid);
+  const has = (oid: string): boolean => asked.some((extension) => extension.oid === oid);
   if (has(OID.estIdentityLinking)) return 'estIdentityLinking';
   return has(OID.challengePassword) ? 'challengePassword' : undefined;
 }
 
 function chooseKeyType(asked: readonly (string | undefined)[], { keyType }: Wanted): string {
-  const types = asked.filter((one) => one !== undefined);
+  const types = asked.filter((type) => type !== undefined);
   if (keyType !== undefined) {
     if (types.length > 0 && !types.includes(keyType))
       throw unmet(`the CA requires a key of the type ${types.join(' or ')}, and key_type is ${keyType}`);
@@ -149,8 +149,8 @@ function filled(oid: string, value: Buffer | undefined, wanted: Wanted): Buffer 
 function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal }: Wanted): Buffer {
   if (isRenewal && subjectAltNames.length > 0) return encodeGeneralNames(subjectAltNames);
   const templates = value === undefined ? [] : children(parseDer(value, Tag.SEQUENCE, 'GeneralNames').value);
-  const given = templates.filter((one) => one.value.length > 0).map((one) => parseGeneralName(one));
-  for (const { tag } of templates.filter((one) => one.value.length === 0))
+  const given = templates.filter((template) => template.value.length > 0).map((template) => parseGeneralName(template));
+  for (const { tag } of templates.filter((template) => template.value.length === 0))
     if (!subjectAltNames.some((name) => encodeGeneralName(name)[0] === tag))
       throw unmet(
         `the CA requires a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and no such name is configured`,
@@ -169,7 +169,7 @@ const GENERAL_NAMES: ReadonlyMap<number, string> = new Map([
 
 /** Adds the configured extensions that the CA does not mention. */
 function complete(extensions: readonly Extension[], wanted: Wanted): Extension[] {
-  const has = (oid: string): boolean => extensions.some((one) => one.oid === oid);
+  const has = (oid: string): boolean => extensions.some((extension) => extension.oid === oid);
   return [
     ...extensions,
     ...(wanted.subjectAltNames.length > 0 && !has(OID.subjectAltName)

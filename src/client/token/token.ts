@@ -118,7 +118,9 @@ export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
 /** Stops before a wrong PIN locks the token, leaving the last attempt to a person. */
 async function notLastAttempt(module: string, label: string, env: PinSources['env']): Promise<void> {
   const text = (await runTool(label, ['--module', module, '--list-token-slots'], env)).toString('utf8');
-  const slot = text.split(/^Slot /m).find((one) => /^ +token label +: (.*)$/m.exec(one)?.[1]?.trimEnd() === label);
+  const slot = text
+    .split(/^Slot /m)
+    .find((section) => /^ +token label +: (.*)$/m.exec(section)?.[1]?.trimEnd() === label);
   const flags = /^ +token flags +: (.*)$/m.exec(slot ?? '')?.[1] ?? '';
   if (LAST_ATTEMPT.test(flags))
     throw new ClientError(

@@ -38,7 +38,7 @@ async function search(
   if (top === undefined || !isCurrent(top, now)) return undefined;
   if (anchors.some(({ der }) => der.equals(top.der))) return path;
   if (path.length >= MAX_LENGTH) return undefined;
-  const candidates = [...anchors, ...others.filter((one) => !anchors.includes(one))];
+  const candidates = [...anchors, ...others.filter((certificate) => !anchors.includes(certificate))];
   for (const issuer of candidates) {
     const isCa = anchors.includes(issuer) ? isAnchor(issuer) : issuer.isCa;
     if (path.includes(issuer) || !isCa || !mayIssue(issuer, path)) continue;

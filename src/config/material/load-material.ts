@@ -311,7 +311,7 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
     if (issuer?.certificates !== undefined) checkDeviceCaPath(reader, table, issuer.certificates, key);
     const others = of && (await loadOthers(reader, table, key));
     const fault = reader.faults.find(
-      (one) => one.key.startsWith(`${key}.`) && one.isKept !== true && one.isTime !== true,
+      (problem) => problem.key.startsWith(`${key}.`) && problem.isKept !== true && problem.isTime !== true,
     );
     const state = fault === undefined ? {} : { fault: `${fault.key.slice(key.length + 1)}: ${fault.message}` };
     if (of === undefined) cas.push({ ...(loaded ?? { table, ...NOTHING }), ...state });

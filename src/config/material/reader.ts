@@ -185,7 +185,8 @@ export class MaterialReader {
     const found = this.faults.slice(from).filter(({ isKept }) => isKept !== true);
     const ids = memoryIds((this.#options.named ?? String)(key), file);
     const known = this.#options.before && memory(this.#options.before);
-    const before = found.length === 0 ? undefined : ids.map((id) => known?.get(id)).find((one) => one !== undefined);
+    const before =
+      found.length === 0 ? undefined : ids.map((id) => known?.get(id)).find((entry) => entry !== undefined);
     const isKept = before !== undefined && (loaded === undefined || isUsable(before));
     for (const fault of found) if (isKept) this.faults[this.faults.indexOf(fault)] = { ...fault, isKept };
     const result = isKept ? before : loaded;

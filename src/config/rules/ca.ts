@@ -236,7 +236,9 @@ function* renewalLabelChecks(config: Config): Generator<Finding> {
   const labels = labelsOf(config);
   for (const { key, table, of } of labels) {
     const { label: own } = of ?? table;
-    const siblings = labels.filter((one) => (one.of ?? one.table).label === own).map((one) => one.table.label);
+    const siblings = labels
+      .filter((sibling) => (sibling.of ?? sibling.table).label === own)
+      .map((sibling) => sibling.table.label);
     for (const wanted of table.profile.renewal_labels ?? [])
       if (!siblings.includes(wanted))
         yield finding(

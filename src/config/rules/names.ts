@@ -91,7 +91,7 @@ function followsFromRequester({ subject, san }: ProfileConfig): boolean {
     patterns?.every((pattern) => PLACEHOLDER.test(pattern)) ?? false;
   const isTied = (allowed: string): boolean => {
     if (allowed.startsWith('other:')) return tied(san.other);
-    const kind = SAN_KINDS.find((one) => one === allowed);
+    const kind = SAN_KINDS.find((kind) => kind === allowed);
     return kind !== undefined && kind !== 'ip' && tied(san[kind]);
   };
   const { template, patterns } = subject;

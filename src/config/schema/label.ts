@@ -17,7 +17,7 @@ const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
 
 /** The files in a CA's `client_issuers`, absolute. */
 export function clientIssuerFiles({ client_issuers }: { readonly client_issuers: readonly string[] }): string[] {
-  return client_issuers.filter((one) => !CLIENT_ISSUERS.some((word) => word === one));
+  return client_issuers.filter((issuer) => !CLIENT_ISSUERS.some((word) => word === issuer));
 }
 
 /** The files with a CA's certificates: its own, those above it, and renewal_issuers. */

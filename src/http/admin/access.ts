@@ -118,7 +118,7 @@ export function checkLabel(request: FastifyRequest, label: string | null | undef
 /** @throws EstuaryError 400 `FIELD_INVALID`: not configured; 403 `LABEL_NOT_PERMITTED`, whether it is configured or not */
 export function findLabel(request: FastifyRequest, { all }: Pick<CaRouter, 'all'>, label: string): Ca {
   checkLabel(request, label);
-  const ca = all.find((one) => one.label === label);
+  const ca = all.find((ca) => ca.label === label);
   if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
   return ca;
 }

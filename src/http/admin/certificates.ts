@@ -233,7 +233,9 @@ async function withRescues<Row extends ListedCertificate>(
   now: number,
 ): Promise<readonly (Row & Rescued)[]> {
   const serials = rows.map(({ serial }) => serial);
-  const passes = new Map((await store.listRescues(serials, now)).map((one) => [`${one.serial} ${one.ca}`, one.until]));
+  const passes = new Map(
+    (await store.listRescues(serials, now)).map((rescue) => [`${rescue.serial} ${rescue.ca}`, rescue.until]),
+  );
   return rows.map((row) => ({ ...row, rescue_until: passes.get(`${row.serial} ${row.ca}`) ?? null }));
 }
 

@@ -43,7 +43,7 @@ export function registerConsole(
   { log, consoleFolder }: Pick<AdminDependencies, 'log' | 'consoleFolder'>,
 ): void {
   const folders = consoleFolder === undefined ? FOLDERS : [consoleFolder];
-  const folder = folders.find((one) => existsSync(join(one, 'index.html')));
+  const folder = folders.find((folder) => existsSync(join(folder, 'index.html')));
   if (folder === undefined) {
     log.warn({}, 'the console is not built: run npm run build');
     return;

@@ -100,19 +100,19 @@ async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer
   const { mode } = call;
   const { store } = limited(call.deps, call.request);
   const read = rows.map((source) => ({ source, ...readRow(call, source) }));
-  const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
+  const entries = read.flatMap((line) => ('entry' in line ? [line.entry] : []));
   try {
     const results = await store.putDevices(entries, mode);
     const resultOf = new Map(entries.map((entry, n) => [entry, results[n]]));
-    return read.map((one) => {
-      if ('failure' in one) return one.failure;
-      const entered = resultOf.get(one.entry);
+    return read.map((line) => {
+      if ('failure' in line) return line.failure;
+      const entered = resultOf.get(line.entry);
       if (entered === undefined || !('row' in entered))
-        return bulkFailure(one.source, 'id', notEntered(entered?.result));
+        return bulkFailure(line.source, 'id', notEntered(entered?.result));
       return deviceRecord(entered.row);
     });
   } catch (error) {
-    return read.map((one) => ('failure' in one ? one.failure : bulkFailure(one.source, 'id', error)));
+    return read.map((line) => ('failure' in line ? line.failure : bulkFailure(line.source, 'id', error)));
   }
 }
 

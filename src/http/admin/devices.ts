@@ -221,7 +221,7 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
 /** @throws EstuaryError 404; 400 `DEVICE_ID_AMBIGUOUS`: the ID exists at several labels, and `ca` is absent */
 export async function findDevice(store: LimitedStore, id: string, ca: string | undefined): Promise<DeviceRow> {
   const known = await store.getDevices(id);
-  const [row, ...others] = ca === undefined ? known : known.filter((one) => one.ca === (ca === '' ? null : ca));
+  const [row, ...others] = ca === undefined ? known : known.filter((device) => device.ca === (ca === '' ? null : ca));
   if (row === undefined) throw deviceNotFound();
   if (others.length > 0) throw idAmbiguous();
   return row;

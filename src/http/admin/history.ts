@@ -40,7 +40,7 @@ export const historyRecord = async (
   request: FastifyRequest,
 ) => ({
   certificates: await certificateRecords(store, found.certificates, now),
-  tokens: found.tokens.map((one) => otpRecord(one, now)),
+  tokens: found.tokens.map((token) => otpRecord(token, now)),
   requests: found.requests.map(requestRecord),
   events: shownAuditItems(found.events, request),
 });
@@ -72,7 +72,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
 type Question = { readonly [K in 'device' | 'requester' | 'request_id']?: string | undefined };
 
 function find({ device, requester, request_id }: Question, store: LimitedStore, now: number): Promise<DeviceHistory> {
-  const asked = [device, requester, request_id].filter((one) => one !== undefined);
+  const asked = [device, requester, request_id].filter((value) => value !== undefined);
   if (asked.length !== 1) throw badRequest('FIELD_INVALID', 'one of device, requester and request_id is required');
   if (device !== undefined) return ofDevice(device, store, now);
   return requester === undefined ? ofRequest(asked[0] ?? '', store) : ofRequester(requester, store, now);
@@ -140,7 +140,7 @@ async function withLaterOnes(
   if (certificate === undefined) return own;
   const { ca, serial } = certificate;
   const { items } = await store.listAudit({ ...NEWEST, ca, serial });
-  const further = items.filter(({ hash }) => !own.some((one) => one.hash === hash));
+  const further = items.filter(({ hash }) => !own.some((record) => record.hash === hash));
   return [...own, ...further]
     .toSorted((one, other) => other.time.localeCompare(one.time) || other.seq - one.seq)
     .slice(0, SHOWN);

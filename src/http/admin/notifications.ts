@@ -33,7 +33,7 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
     response: { 200: listOf(Receiver, 'In the order of the configuration.') },
     handler: async (request) => {
       const { items, ...rest } = pageOf(notifiers, request.query);
-      return { items: (await Promise.all(items.map((one) => one.state()))).map(receiverRecord), ...rest };
+      return { items: (await Promise.all(items.map((receiver) => receiver.state()))).map(receiverRecord), ...rest };
     },
   });
 

@@ -133,7 +133,7 @@ export function describeApi(app: AdminApp): object {
  * @throws TypeError if two have the same title
  */
 function share(node: unknown, schemas: Record<string, unknown>): unknown {
-  if (Array.isArray(node)) return node.map((one) => share(one, schemas));
+  if (Array.isArray(node)) return node.map((element) => share(element, schemas));
   if (typeof node !== 'object' || node === null) return node;
   const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, share(value, schemas)]));
   const { title, type, ...schema } = copy;

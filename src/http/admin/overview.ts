@@ -176,7 +176,7 @@ function cachedExpiryCounts({
 async function countEndings(store: LimitedStore, at: number): Promise<Endings> {
   const ends = PERIODS.map((days) => at + days * DAY);
   const counts = await store.countCertificatesByEnd(at, ends);
-  const sum = (some: readonly number[]): number => some.reduce((total, one) => total + one, 0);
+  const sum = (some: readonly number[]): number => some.reduce((total, n) => total + n, 0);
   return {
     valid: sum(counts),
     ending: PERIODS.map((days, index) => ({ days, count: sum(counts.slice(0, index + 1)) })),
@@ -243,7 +243,10 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
     reload: reloadRecord(deps.lastReload()),
     certificates: certificates
       .toSorted((one, other) => one.notAfter - other.notAfter)
-      .map((one) => ({ ...certificateInUse(one), days_left: Math.floor((one.notAfter - now) / DAY) })),
+      .map((certificate) => ({
+        ...certificateInUse(certificate),
+        days_left: Math.floor((certificate.notAfter - now) / DAY),
+      })),
   };
 }
 

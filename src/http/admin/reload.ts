@@ -106,7 +106,7 @@ function inWords({ changed, needsRestart, certificates, warnings, faults }: Relo
   return {
     changed,
     needs_restart: needsRestart,
-    certificates: certificates.map((one) => ({ ...certificateInUse(one), new: one.isNew })),
+    certificates: certificates.map((certificate) => ({ ...certificateInUse(certificate), new: certificate.isNew })),
     warnings,
     faults,
   };

@@ -59,10 +59,10 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
   const isWithin = ({ ca, label, labels }: RenewalRow['selection'], permitted: readonly string[]): boolean => {
     const ofCa = deps.cas.all.filter((one) => one.issuer.label === ca).map((one) => one.label);
     const meant = labels ?? (label === undefined ? ofCa : [label]);
-    return meant.length > 0 && meant.every((one) => permitted.includes(one));
+    return meant.length > 0 && meant.every((label) => permitted.includes(label));
   };
   const find = async (request: FastifyRequest, id: string): Promise<RenewalRow> => {
-    const row = (await visible(request)).find((one) => one.id === id);
+    const row = (await visible(request)).find((campaign) => campaign.id === id);
     if (row === undefined) throw renewalNotFound();
     return row;
   };

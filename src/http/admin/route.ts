@@ -182,7 +182,7 @@ function registerList(
         const { items, ...rest } = await pageAndTotal(request.query, page);
         return { items: items.map(record), ...rest };
       }
-      const all = allRows((one) => page({ ...one, order: request.query.order }));
+      const all = allRows((query) => page({ ...query, order: request.query.order }));
       const { header, cells } = (await table?.(request)) ?? {
         header: Object.keys(item.properties),
         cells: reportCells,

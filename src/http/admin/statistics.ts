@@ -68,7 +68,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
         );
       const counts = await limited(deps, request).store.countEvents({ since, until, interval: step, ca });
       const pending = pendingRejections(deps, request)
-        .filter((one) => ca === undefined || one.ca === ca)
+        .filter((row) => ca === undefined || row.ca === ca)
         .map(({ count }) => ({ time: begin(deps.now()), what: 'rejected' as const, count }));
       return {
         interval,

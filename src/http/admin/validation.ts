@@ -73,7 +73,7 @@ function formsOf(schema: TSchema): Forms {
     new Set(Object.entries(schema.properties).flatMap(([name, property]) => (is(property) ? [name] : [])));
   return {
     integers: named(IsInteger),
-    empty: named((one) => IsString(one) && 'minLength' in one && one.minLength === 0),
+    empty: named((schema) => IsString(schema) && 'minLength' in schema && schema.minLength === 0),
   };
 }
 

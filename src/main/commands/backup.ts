@@ -54,7 +54,7 @@ function notInIt(file: string, { audit, otp, ca }: Config): string[] {
     `the configuration ${file}, and the certificates, keys and secrets that it names`,
     ...(otp.lookup_key === undefined ? [] : ['the lookup key of one-time passwords (otp.lookup_key_file)']),
     ...(otp.hmac_key === undefined ? [] : ['the HMAC key of one-time passwords (otp.hmac_key_file)']),
-    ...ca.map((one) => driverOf(one).keyPlace?.(one) ?? `the remote CA ${one.label}`),
+    ...ca.map((table) => driverOf(table).keyPlace?.(table) ?? `the remote CA ${table.label}`),
   ];
 }
 

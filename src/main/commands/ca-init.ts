@@ -40,7 +40,7 @@ interface Order {
 /** @throws UsageError; ConfigError; Error of the token or the file system */
 export async function run(options: CaInitOptions, context: CommandContext): Promise<number> {
   const { root, issuing, config, ca } = options;
-  const inFolders = [root, issuing].filter((one) => one !== undefined);
+  const inFolders = [root, issuing].filter((order) => order !== undefined);
   if (inFolders.length === 0) await makeCa(readOrder(options), context);
   else {
     if (root === undefined || issuing === undefined) throw new UsageError('--root DIR and --issuing DIR go together');
@@ -93,9 +93,9 @@ async function makeCa(order: Order, context: CommandContext): Promise<void> {
 type OwnCa = FileCaTable | Pkcs11CaTable;
 
 function ownCa({ ca }: Config, label: string): OwnCa {
-  const found = ca.find((one) => one.label === label);
+  const found = ca.find((table) => table.label === label);
   if (found === undefined) {
-    const labels = ca.map((one) => `"${one.label}"`).join(', ');
+    const labels = ca.map((table) => `"${table.label}"`).join(', ');
     throw new UsageError(`the configuration has no CA "${label}" (it has ${labels})`);
   }
   if (found.driver === 'file' || found.driver === 'pkcs11') return found;
@@ -135,7 +135,7 @@ function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnC
 
 async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaTable, context: CommandContext): Promise<void> {
   const { key_label, key_id, ...access } = tokenAccess(pkcs11);
-  const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);
+  const type = TOKEN_KEY_TYPES.find((type) => type === order.keyType);
   if (type === undefined)
     throw new UsageError(`--key-type: in a PKCS#11 token, Estuary creates only ${TOKEN_KEY_TYPES.join(', ')} keys`);
   const wanted = { access, reference: { key_label, key_id }, type, label: order.label };

@@ -192,7 +192,7 @@ function areValues<O extends Options>(options: O, values: Readonly<Record<string
     const given = values[name];
     if (option.kind === 'flag') return typeof given === 'boolean';
     if (option.kind === 'values' || option.kind === 'arguments')
-      return Array.isArray(given) && given.every((one) => typeof one === 'string');
+      return Array.isArray(given) && given.every((value) => typeof value === 'string');
     return typeof given === 'string' || (given === undefined && option.kind === 'value' && !option.required);
   });
 }

@@ -72,7 +72,7 @@ export const completing =
     if (words === undefined) out(known.script);
     else {
       const found = await offered(commands, words);
-      out(found === 'file' ? FILE : found.map((one) => `${known.line(one)}\n`).join(''));
+      out(found === 'file' ? FILE : found.map((candidate) => `${known.line(candidate)}\n`).join(''));
     }
     return EXIT.ok;
   };
@@ -103,7 +103,7 @@ function valuesOf(before: string | undefined, command: Command | undefined) {
   return choicesOf(option.kind === 'value' ? option.choices : undefined);
 }
 
-const choicesOf = (choices: readonly string[] = []): readonly Candidate[] => choices.map((one) => [one, '']);
+const choicesOf = (choices: readonly string[] = []): readonly Candidate[] => choices.map((choice) => [choice, '']);
 
 function optionsOf(command: Command | undefined): readonly Candidate[] {
   const options = Object.entries(command?.options ?? {}).filter(([, option]) => !isPositional(option));

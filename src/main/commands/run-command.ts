@@ -55,7 +55,10 @@ export async function runCommand(program: Program, args: readonly string[], cont
   }
   if (line.has('help') || (args.length === 0 && program.unnamed === undefined)) {
     const about = words.length > 0 ? command : undefined;
-    const below = { ...program, commands: commands.filter((one) => one.name.startsWith(`${words.join(' ')} `)) };
+    const below = {
+      ...program,
+      commands: commands.filter((command) => command.name.startsWith(`${words.join(' ')} `)),
+    };
     const all = below.commands.length > 0 ? below : program;
     context.out(about === undefined ? helpOfAll(all) : helpOfCommand(name, about));
     return EXIT.ok;

@@ -77,7 +77,7 @@ export function painted(text: string, color: Color | undefined, { colored }: Pic
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
-    (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
 

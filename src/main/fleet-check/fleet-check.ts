@@ -91,13 +91,13 @@ async function judge(holder: HolderRow, { before, after }: Sides, now: number): 
   );
   const couldRenew = verdicts.some(({ old }) => old?.kind === 'renews');
   if (holder.state === null && !couldRenew) return { isJudged: false };
-  const lost = verdicts.find((one) => one.new.kind === 'rejected' && one.old?.kind !== 'rejected');
+  const lost = verdicts.find((verdict) => verdict.new.kind === 'rejected' && verdict.old?.kind !== 'rejected');
   if (lost?.new.kind === 'rejected') return { isJudged: true, stranded: entryOf(holder, lost.held, lost.new) };
   const [gained] = verdicts.filter(({ old }) => old?.kind === 'rejected');
-  const isRecovered = gained !== undefined && verdicts.every((one) => one.new.kind === 'renews');
-  const uncertain = verdicts.flatMap((one) => {
-    const reason = unknownReason(one.held, one.new, { before, after });
-    return reason === undefined ? [] : [entryOf(holder, one.held, reason)];
+  const isRecovered = gained !== undefined && verdicts.every((verdict) => verdict.new.kind === 'renews');
+  const uncertain = verdicts.flatMap((verdict) => {
+    const reason = unknownReason(verdict.held, verdict.new, { before, after });
+    return reason === undefined ? [] : [entryOf(holder, verdict.held, reason)];
   });
   return {
     isJudged: true,

@@ -181,8 +181,8 @@ export function requestOfSigner(
   requests: readonly CmcCertificateRequest[],
 ): CmcCertificateRequest | undefined {
   const named = signerInfos.flatMap(({ sid }) => (sid.kind === 'subjectKeyIdentifier' ? [sid.keyIdentifier] : []));
-  const [request, ...more] = requests.filter((one) => {
-    const identifier = requestedKeyIdentifier(one);
+  const [request, ...more] = requests.filter((request) => {
+    const identifier = requestedKeyIdentifier(request);
     return identifier !== undefined && named.some((sid) => sid.equals(identifier));
   });
   if (request === undefined) return undefined;

@@ -334,7 +334,7 @@ function agreedSecret(originator: Buffer, privateKey: KeyObject): Buffer | undef
 
 function aesAlgorithm(element: DerElement, oids: Readonly<Record<AesBits, string>>): Algorithm & { bits: AesBits } {
   const found = readAlgorithm(element);
-  const bits = ([128, 192, 256] as const).find((one) => oids[one] === found.oid);
+  const bits = ([128, 192, 256] as const).find((size) => oids[size] === found.oid);
   if (bits === undefined) throw new DerError(`EnvelopedData: unsupported algorithm ${found.oid}`);
   return { ...found, bits };
 }

@@ -65,7 +65,7 @@ export async function readOcspStatus(
   const single = children(fields[0]?.value ?? Buffer.alloc(0)).find(
     ({ value }) => children(value)[0]?.raw.equals(wanted) === true,
   );
-  return single && readFields(single, 'SingleResponse', (one) => readSingle(one, now));
+  return single && readFields(single, 'SingleResponse', (fields) => readSingle(fields, now));
 }
 
 /** The content of a BasicOCSPResponse; undefined: the responder failed. */

@@ -34,7 +34,8 @@ export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffe
   const algorithm = request.sequence('signatureAlgorithm');
   const kept = [info.next(Tag.INTEGER, 'version').raw, info.sequence('subject'), info.sequence('subjectPKInfo')];
   const attributes = info.optional(contextConstructed(0), 'attributes');
-  const changed = attributes === undefined ? [] : children(attributes.value).map((one) => emptied(one, hash));
+  const changed =
+    attributes === undefined ? [] : children(attributes.value).map((attribute) => emptied(attribute, hash));
   const changedInfo = sequence(...kept, tlv(contextConstructed(0), ...changed));
   return sequence(changedInfo, algorithm, bitString(Buffer.alloc(0)));
 }

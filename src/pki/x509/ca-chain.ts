@@ -35,11 +35,13 @@ export async function arrangeChain(certificate: Certificate, chain: readonly Cer
     rollover: rest.filter((other) => linked.includes(other)),
     rootMissing: !ends && rest.length === 0,
     problems: [
-      ...[...path, ...linked].flatMap((one) => caProblem(one) ?? []),
+      ...[...path, ...linked].flatMap((certificate) => caProblem(certificate) ?? []),
       ...pathLengthProblems(path),
       ...orderProblems(path, others),
       ...(ends || rest.length === 0 ? [] : [gapAbove(top, rest)]),
-      ...strangers.map((one) => `${quoted(one)} is neither above the CA nor linked to it by rollover certificates`),
+      ...strangers.map(
+        (stranger) => `${quoted(stranger)} is neither above the CA nor linked to it by rollover certificates`,
+      ),
     ],
   };
 }

@@ -131,7 +131,7 @@ export function generalName(kind: SanKind | 'other_name', text: string): General
 /** A name in the form of {@link formatGeneralName}. @throws InputError */
 export function parseGeneralNameText(text: string): GeneralName {
   const [prefix, value] = text.includes(':') ? splitAtColon(text) : ['', ''];
-  const kind = prefix === 'other' ? 'other_name' : SAN_KINDS.find((one) => (PREFIXES[one] ?? one) === prefix);
+  const kind = prefix === 'other' ? 'other_name' : SAN_KINDS.find((kind) => (PREFIXES[kind] ?? kind) === prefix);
   if (kind === undefined) throw new InputError('is not a name of a known kind');
   return generalName(kind, value);
 }
@@ -256,7 +256,7 @@ function hostProblem(value: string, from: number, further: '' | '_'): string | u
   const labels = host.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
   const label = new RegExp(`^[A-Za-z0-9${further}]([A-Za-z0-9${further}-]{0,61}[A-Za-z0-9${further}])?$`);
-  return labels.every((one) => label.test(one))
+  return labels.every((part) => label.test(part))
     ? undefined
     : `is not a host name: each label has 1 to 63 letters, digits and inner hyphens${host.endsWith('.') ? ', and no dot follows the last' : ''}`;
 }

@@ -69,7 +69,7 @@ export class NamePattern {
    */
   matches(value: string, values: PlaceholderValues, lowerCase = false): boolean {
     if (this.#fixed !== undefined) return this.#fixed.test(value);
-    const source = this.#source((name) => values(name).map((one) => (lowerCase ? one.toLowerCase() : one)));
+    const source = this.#source((name) => values(name).map((value) => (lowerCase ? value.toLowerCase() : value)));
     return source !== undefined && whole(source).test(value);
   }
 
@@ -91,7 +91,7 @@ const whole = (source: string): RegExp => new RegExp(`^(?:${source})$`, 'u');
 
 /** Escapes every character for a regular expression with the flag u. */
 const quoted = (text: string): string =>
-  text.replace(/[\\^$.*+?()[\]{}|/-]/g, (one) => (one === '-' ? '\\x2d' : `\\${one}`));
+  text.replace(/[\\^$.*+?()[\]{}|/-]/g, (character) => (character === '-' ? '\\x2d' : `\\${character}`));
 
 /** Quantifiers such as {2,3}, classes such as \p{Lu} and [{}] are not placeholders. */
 function patternParts(pattern: string): Part[] {
@@ -276,6 +276,6 @@ export function certificatePlaceholder(
 ): { readonly attribute: string } | { readonly kind: SanKind } | undefined {
   if (!name.startsWith('cert.')) return undefined;
   const rest = name.slice('cert.'.length);
-  const kind = SAN_KINDS.find((one) => one === rest && CERTIFICATE_NAMES.has(one));
+  const kind = SAN_KINDS.find((kind) => kind === rest && CERTIFICATE_NAMES.has(kind));
   return kind === undefined ? { attribute: attributeType(rest) ?? OID.commonName } : { kind };
 }

@@ -160,7 +160,9 @@ export const emptyAttribute = (name: Name): string | undefined => name.rdns.flat
 export function withoutEmpty(name: Name): Name {
   return emptyAttribute(name) === undefined
     ? name
-    : fromRdns(name.rdns.map((rdn) => rdn.filter((one) => !isEmpty(one))).filter(({ length }) => length > 0));
+    : fromRdns(
+        name.rdns.map((rdn) => rdn.filter((attribute) => !isEmpty(attribute))).filter(({ length }) => length > 0),
+      );
 }
 
 /** The texts of all attributes of one type, in encoded order. */

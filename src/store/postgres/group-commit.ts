@@ -260,7 +260,7 @@ async function inPipeline<const Sent extends readonly Promise<unknown>[]>(
   sent: Sent,
 ): Promise<{ -readonly [N in keyof Sent]: Awaited<Sent[N]> }> {
   const settled = await Promise.allSettled(sent);
-  const failure = settled.find((one) => one.status === 'rejected');
+  const failure = settled.find((result) => result.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
   return Promise.all(sent);
 }

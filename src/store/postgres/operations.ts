@@ -69,7 +69,7 @@ export function nodeReads(db: Database) {
           greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
           EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
         FROM node ORDER BY name`;
-      return nodes.map((one) => ({ ...one, alive: one.age <= LEASE }));
+      return nodes.map((node) => ({ ...node, alive: node.age <= LEASE }));
     }),
   };
 }

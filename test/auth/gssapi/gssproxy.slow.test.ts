@@ -62,7 +62,7 @@ describe.skipIf(!requires('kdc', 'gssproxy', 'root'))('Kerberos tickets through 
     proxy.signal('SIGSTOP');
     let turns = 0;
     const ticking = setInterval(() => (turns += 1), 5);
-    const verdicts = await Promise.all(tokens.map(async (one) => await acceptor.verdict(one)));
+    const verdicts = await Promise.all(tokens.map(async (token) => await acceptor.verdict(token)));
     // libuv's pool is what a stalled library would take; a file read goes through it.
     await readFile(kdc.keytab);
     clearInterval(ticking);

@@ -27,7 +27,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
     acceptor = await Acceptor.start({ keytab: kdc.keytab, environment: kdc.env });
   });
   afterEach(async () => {
-    await Promise.all(extra.splice(0).map(async (one) => await one.stop()));
+    await Promise.all(extra.splice(0).map(async (part) => await part.stop()));
   });
   afterAll(async () => {
     await acceptor.stop();
@@ -277,7 +277,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
 
   it('many at once are all answered', async () => {
     const tokens = await initialTokens({ env: kdc.env, cache }, 60);
-    const verdicts = await Promise.all(tokens.map(async (one) => await acceptor.verdict(one)));
+    const verdicts = await Promise.all(tokens.map(async (token) => await acceptor.verdict(token)));
     expect(new Set(verdicts.map(({ status }) => status))).toEqual(new Set([200]));
   });
 

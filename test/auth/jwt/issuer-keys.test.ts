@@ -104,7 +104,7 @@ test('a refresh that fails is not repeated within a minute, and the keys go on w
 test('at most 32 requests wait for the keys', async () => {
   const keys = issuerKeys();
   const outcomes = await Promise.all(Array.from({ length: 33 }, () => outcome(keys, 'one')));
-  expect(outcomes.filter((one) => one === 'found')).toHaveLength(32);
+  expect(outcomes.filter((outcome) => outcome === 'found')).toHaveLength(32);
   expect(outcomes[32]).toBe('32 requests are already waiting for the keys');
 });
 

@@ -133,7 +133,7 @@ test('RFC 7517 §4.5: a kid is optional, and each key that fits is tried', async
     );
   };
   const keysOf = (...numbers: readonly number[]) =>
-    others.filter((_, n) => numbers.includes(n)).map((one) => one.publicKey);
+    others.filter((_, n) => numbers.includes(n)).map((pair) => pair.publicKey);
   await publish(undefined, keysOf(0, 1));
   expect([await signedBy(0), await signedBy(1)]).toEqual(['device-1', 'device-1']);
   expect(await signedBy(2)).toBe('signature verification failed');

@@ -31,7 +31,7 @@ test('an empty name or password is rejected before a server is asked', async () 
     ['', 'x'],
     [NAME, ''],
   ] as const)
-    await expect(LdapConnection.use(serverAt(url), (one) => one.bind(name, password))).rejects.toThrow(
+    await expect(LdapConnection.use(serverAt(url), (connection) => connection.bind(name, password))).rejects.toThrow(
       DirectoryRefusal,
     );
   const settings = { url: [url], starttls: false, search_filter: '', client_id_attribute: 'uid', attributes: [] };
@@ -57,7 +57,7 @@ test.each([
   const url = await listening((socket) =>
     socket.once('data', (request: Buffer) => socket.write(bindResponse(request, code))),
   );
-  const error: unknown = await LdapConnection.use(serverAt(url), (one) => one.bind(NAME, 'x')).catch(
+  const error: unknown = await LdapConnection.use(serverAt(url), (connection) => connection.bind(NAME, 'x')).catch(
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(Error);
@@ -73,7 +73,7 @@ test.each(['svc@corp.example', 'CORP\\\\svc'])('a name that is no DN is sent as 
       socket.write(bindResponse(request));
     }),
   );
-  await LdapConnection.use(serverAt(url), (one) => one.bind(name, 'x'));
+  await LdapConnection.use(serverAt(url), (connection) => connection.bind(name, 'x'));
   expect(received).toContain(name);
 });
 
@@ -83,10 +83,10 @@ test('a connection that is lost is not opened again, which would send the passwo
     connections += 1;
     socket.once('data', (request: Buffer) => socket.end(bindResponse(request)));
   });
-  const again = await LdapConnection.use(serverAt(url), async (one) => {
-    await one.bind(NAME, 'x');
+  const again = await LdapConnection.use(serverAt(url), async (connection) => {
+    await connection.bind(NAME, 'x');
     return until('the loss is noticed', () =>
-      one.bind(NAME, 'x').then(
+      connection.bind(NAME, 'x').then(
         () => 'opened again',
         (error: unknown) => (/was lost/.test(String(error)) ? String(error) : undefined),
       ),
@@ -115,6 +115,6 @@ test('LDAPS: the server learns the name in the URL (RFC 6066 §3), but not an ad
   const { port } = server.address() as AddressInfo;
   const ca = encodePem('CERTIFICATE', issuer.der);
   for (const host of ['localhost', '127.0.0.1'])
-    await LdapConnection.use(serverAt(`ldaps://${host}:${port}`, ca), (one) => one.bind(NAME, 'x'));
+    await LdapConnection.use(serverAt(`ldaps://${host}:${port}`, ca), (connection) => connection.bind(NAME, 'x'));
   expect(names).toEqual(['localhost', false]);
 });

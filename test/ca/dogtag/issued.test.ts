@@ -109,7 +109,7 @@ describe('what the CA issued is held against what was asked for', () => {
         serial: '0a',
         notBefore: Date.now(),
         notAfter: Date.now() + days * day,
-        extensions: extensions.filter((one) => one !== undefined),
+        extensions: extensions.filter((extension) => extension !== undefined),
       });
     const request = await newRequest('device');
     expect(await detailOf(issue(ca, request))).toMatch(problem);

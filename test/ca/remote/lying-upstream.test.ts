@@ -359,7 +359,7 @@ test.each<[string, () => Promise<readonly Issuer[]>, boolean]>([
   const [issuer, ...more] = await make();
   if (issuer === undefined) throw new Error('no issuer');
   const { der } = await makeClient('CN=device', issuer, { keys: mine });
-  target.answer([der, issuer.der, ...more.map((one) => one.der)], (octets) => octets);
+  target.answer([der, issuer.der, ...more.map((certificate) => certificate.der)], (octets) => octets);
   expect((await delivered(target))?.equals(der) ?? false).toBe(isDelivered);
 });
 

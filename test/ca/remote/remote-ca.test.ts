@@ -172,7 +172,7 @@ describe('what the upstream issues', () => {
   const further = (type: string, value: Buffer) => extension(type, false, value);
   const sid = further(OID.microsoftSid, sequence());
   const policies = (...oids: readonly string[]) =>
-    further(OID.microsoftApplicationPolicies, sequence(...oids.map((one) => sequence(oid(one)))));
+    further(OID.microsoftApplicationPolicies, sequence(...oids.map((purpose) => sequence(oid(purpose)))));
   const netscape = (bits: number) => further(OID.netscapeCertType, bitString(Buffer.from([bits])));
   const withExtensions =
     (...extensions: readonly Extension[]) =>

@@ -39,8 +39,8 @@ test('roles for every certificate, although entries exist, are a warning', async
 
 test('labels limit the roles ra and auditor to labels that exist; other roles cannot be limited', async () => {
   const problems = async (...entries: readonly string[]): Promise<string[]> =>
-    (await folder.problems(toml(entries.join(''), { admin: withoutDefault }))).map((one) =>
-      one.replace('est.toml: ', ''),
+    (await folder.problems(toml(entries.join(''), { admin: withoutDefault }))).map((problem) =>
+      problem.replace('est.toml: ', ''),
     );
   const key = (letter: string): string => `spki_sha256 = "${letter.repeat(64)}"`;
   const further = '[[label]]\nname = "guests"\nca = "devices"\n';
@@ -71,7 +71,7 @@ test('[admin.oidc] needs openid, roles, a redirect URL to the callback, and a mo
   const url = 'redirect_url = "https://est.example:9444/auth/oidc/callback"\n';
   const admin = PARTS.admin.replace('[admin.tls]', '[admin.tls]\nmode = "optional"');
   const problems = async (text: string, parts: Partial<typeof PARTS> = { admin: admin as typeof PARTS.admin }) =>
-    (await folder.problems(toml(text, parts))).map((one) => one.replace('est.toml: ', ''));
+    (await folder.problems(toml(text, parts))).map((problem) => problem.replace('est.toml: ', ''));
   expect(await problems(oidc(url))).toEqual([]);
   expect(await problems(oidc(url), {})).toEqual([
     'admin.oidc: has no effect while admin.tls.mode is "required": only certificates count then ("optional" or "none")',

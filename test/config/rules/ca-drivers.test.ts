@@ -103,7 +103,7 @@ describe('a remote driver', () => {
 
   test('dns-01 needs its hook, and external account binding its key', async () => {
     const found = await problems(`${acme('eab_kid = "1"')}\n[ca.profile]\nsan.dns = ["x"]`);
-    expect(found.map((one) => one.split(': ')[0]?.split('.').slice(-2).join('.')).sort()).toEqual([
+    expect(found.map((problem) => problem.split(': ')[0]?.split('.').slice(-2).join('.')).sort()).toEqual([
       'acme.dns_hook',
       'acme.eab_kid',
     ]);

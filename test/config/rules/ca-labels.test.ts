@@ -29,7 +29,9 @@ test('a further label has its own profile and rules, and inherits nothing', asyn
     ),
   );
   const [own, guests, staff] = labelsOf(config);
-  expect([own, guests, staff].map((one) => [one?.key, one?.nameKey, one?.table.label, one?.of?.label])).toEqual([
+  expect(
+    [own, guests, staff].map((label) => [label?.key, label?.nameKey, label?.table.label, label?.of?.label]),
+  ).toEqual([
     ['ca[0]', 'ca[0].label', 'devices', undefined],
     ['label[0]', 'label[0].name', 'guests', 'devices'],
     ['label[1]', 'label[1].name', 'staff', 'devices'],

@@ -139,7 +139,8 @@ export const CALLS: readonly (readonly [method: string, path: string, roles: rea
 ];
 export const mayCall = (who: AdminFacts, roles: readonly Role[]): boolean => has(who, ...roles);
 
-const isSubset = (some: readonly string[], all: readonly string[]): boolean => some.every((one) => all.includes(one));
+const isSubset = (some: readonly string[], all: readonly string[]): boolean =>
+  some.every((entry) => all.includes(entry));
 const isSame = (a: Names, b: Names): boolean =>
   a.subject === b.subject && isSubset(a.sans, b.sans) && isSubset(b.sans, a.sans);
 

@@ -569,7 +569,7 @@ describe('[ca.authorization]', () => {
     const authorization = await service({ max_calls: 2 });
     const each = Array.from({ length: 12 }, (_, n) => sent({ authorization, body: simpleCsr(key, `d${n}`, []) }));
     for (const outcome of await Promise.all(each)) expect(outcome.status).toBe('issued');
-    expect([most, new Set(asked.map((one) => one.port)).size]).toEqual([2, 2]);
+    expect([most, new Set(asked.map((call) => call.port)).size]).toEqual([2, 2]);
 
     const stuck = await service({ max_calls: 1, timeout: 1 });
     reply = () => undefined;

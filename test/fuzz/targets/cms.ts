@@ -38,7 +38,9 @@ async function read(input: Buffer): Promise<void> {
     return;
   }
   const signed = parseSignedData(der);
-  const certificates = signed.certificates.flatMap((one) => unlessMalformed(() => [parseCertificate(one)], []));
+  const certificates = signed.certificates.flatMap((certificate) =>
+    unlessMalformed(() => [parseCertificate(certificate)], []),
+  );
   for (const crl of signed.crls) unlessMalformed(() => parseCertificateList(crl), undefined);
   for (const signer of signed.signerInfos.slice(0, 2)) {
     digestMatches(signed, signer);

@@ -48,7 +48,7 @@ function signersOf(certificates: readonly Buffer[]): Signers {
   const signers = new Map<string, KeyPair>();
   for (const certificate of [...certificates, root.der]) {
     const [, , , , subject, spki] = unlessMalformed(() => fieldsOf(certificate), []);
-    const known = KEYS.find((one) => spki !== undefined && one.spki.equals(spki));
+    const known = KEYS.find((key) => spki !== undefined && key.spki.equals(spki));
     if (subject !== undefined && known !== undefined) signers.set(subject.toString('latin1'), known.keys);
   }
   return signers;
@@ -71,11 +71,11 @@ async function read(input: Buffer): Promise<void> {
     list === undefined ? [] : children(list.value).map(({ raw }) => raw);
   const sent = parts(first).slice(0, 12);
   const signers = signersOf(sent);
-  const [leaf = Buffer.alloc(0), ...intermediates] = sent.map((one) => signedAnew(one, signers, 2));
+  const [leaf = Buffer.alloc(0), ...intermediates] = sent.map((der) => signedAnew(der, signers, 2));
   // version, signature, issuer
   const crls = parts(second)
     .slice(0, 4)
-    .map((one, i) => ({ name: `${i}`, der: signedAnew(one, signers, 2) }));
+    .map((der, i) => ({ name: `${i}`, der: signedAnew(der, signers, 2) }));
   const known = { trustAnchors, intermediates: [issuing.der] };
   const trust = (await unlessRefused(() => clientTrust({ ...known, crls }), isDerError)) ?? (await clientTrust(known));
   const { path } = await validateClientCertificate(trust, leaf, intermediates, NOW, { expiredGraceSeconds: 86_400 });

@@ -234,7 +234,7 @@ describe('label × call × outcome, of the OpenAPI description', () => {
       const after = (await api.store.listAudit({ limit: 1, order: 'desc' })).items[0]?.seq ?? 0;
       bodies.push(['/admin/events', await events(holder, after)]);
       for (const [url, body] of bodies)
-        for (const place of PLACES.filter((one) => !permitted(holder).includes(one)))
+        for (const place of PLACES.filter((known) => !permitted(holder).includes(known)))
           expect(body, `${place} by ${url}`).not.toContain(mark(place));
       const shown = bodies.filter(([, body]) => body.includes(mark('lab'))).map(([url]) => url);
       expect(shown).toEqual(
@@ -311,7 +311,7 @@ describe('label × call × outcome, of the OpenAPI description', () => {
   test('an ID at another label, or at none, is neither seen nor changed nor taken; a change moves no device out', async () => {
     const [own, foreign, free] = await Promise.all((['lab', 'devices', 'none'] as const).map(records));
     for (const dry of ['', '&dry_run=true'])
-      for (const { device: id } of [foreign, free].filter((one) => one !== undefined)) {
+      for (const { device: id } of [foreign, free].filter((record) => record !== undefined)) {
         const row = JSON.stringify({ id, ca: 'lab', enabled: false });
         for (const mode of ['create', 'upsert']) {
           const path = `/admin/devices?mode=${mode}${dry}`;
@@ -398,7 +398,7 @@ describe('label × call × outcome, of the OpenAPI description', () => {
       const { items } = JSON.parse((await as(holder, 'GET', '/admin/renewals?order=desc')).body) as {
         items: { id: string }[];
       };
-      return Object.entries(ids).flatMap(([name, id]) => (items.some((one) => one.id === id) ? [name] : []));
+      return Object.entries(ids).flatMap(([name, id]) => (items.some((item) => item.id === id) ? [name] : []));
     };
     expect(await seen('unlimited')).toEqual(['everything', 'devices', 'guests', 'lab']);
     expect(await seen('ra')).toEqual(['lab']);
@@ -498,7 +498,7 @@ async function counts(holder: Holder): Promise<Counts> {
     requests: { pending: { count: number }[] };
   };
   const statistics = (await as(holder, 'GET', '/admin/statistics')).json() as { items: { issued: number }[] };
-  const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, n) => total + n, 0);
   return {
     valid: overview.certificates.valid,
     pending: sum(overview.requests.pending.map(({ count }) => count)),

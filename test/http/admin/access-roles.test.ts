@@ -160,7 +160,7 @@ describe('role × call × outcome, of the OpenAPI description', () => {
         ? [
             '/admin/audit',
             `/admin/devices/of-${role}`,
-            ...['device=', 'request_id=request-', 'requester='].map((one) => `/admin/history?${one}of-${role}`),
+            ...['device=', 'request_id=request-', 'requester='].map((filter) => `/admin/history?${filter}of-${role}`),
           ]
         : [],
     );

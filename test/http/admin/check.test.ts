@@ -56,7 +56,7 @@ describe('POST /admin/check', () => {
     const certificate = [client, ca].map(({ der }) => encodePem('CERTIFICATE', der)).join('');
     for (const as of [{ certificate }, { principal: 'host/a.example@EXAMPLE.COM' }])
       expect((await call('POST', '/admin/check', { ca: 'devices', csr: CSR, as })).statusCode).toBe(200);
-    expect(asked.map((one) => one.as)).toMatchObject([
+    expect(asked.map((call) => call.as)).toMatchObject([
       { kind: 'certificate', der: client.der, further: [ca.der] },
       { kind: 'principal', principal: { components: ['host', 'a.example'], realm: 'EXAMPLE.COM' } },
     ]);

@@ -387,7 +387,7 @@ describe('POST /admin/devices with many rows', () => {
       }),
     });
     const rows = Array.from({ length: 401 }, (_, n) => `{"id":"d${n}"}`).join('\n');
-    const codes = lines((await bulk(fixture, NDJSON, rows)).body).map((one) => (one as { code?: string }).code);
+    const codes = lines((await bulk(fixture, NDJSON, rows)).body).map((line) => (line as { code?: string }).code);
     expect(codes.filter((code) => code === 'INTERNAL_ERROR')).toHaveLength(200);
     expect([codes[0], codes[200], codes[400]]).toEqual([undefined, 'INTERNAL_ERROR', undefined]);
   });

@@ -90,7 +90,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
 
   async function open(label: string): Promise<LocalCa> {
     const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN });
-    const ca = config.ca.find((one) => one.label === label);
+    const ca = config.ca.find((table) => table.label === label);
     if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
     const made = createPkcs11Ca(await caMaterial(pkcs11Driver, ca), {
       env: hsm.env,

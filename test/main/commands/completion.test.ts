@@ -49,7 +49,7 @@ words=("$@") CURRENT=$#
 _estuary`;
   const typed = words.at(-1) ?? '';
   const offered = lines(await run('zsh', ['-fc', script, 'zsh', 'estuary', ...words], { env }));
-  return offered.filter((one) => one.startsWith(typed));
+  return offered.filter((word) => word.startsWith(typed));
 };
 
 const fish: Completer = async (...words) => {

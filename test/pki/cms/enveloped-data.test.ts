@@ -123,7 +123,7 @@ describe('opening EnvelopedData', () => {
     ];
     writeFileSync(folder.file(`${name}.pem`), openssl(request));
     const file = folder.file(`${name}.der`);
-    const recipient = ['-recip', folder.file(`${name}.pem`), ...keyOptions.flatMap((one) => ['-keyopt', one])];
+    const recipient = ['-recip', folder.file(`${name}.pem`), ...keyOptions.flatMap((option) => ['-keyopt', option])];
     openssl(['cms', '-encrypt', '-binary', '-outform', 'DER', '-aes192', ...recipient, '-out', file], content);
     expect(open(file, createPrivateKey(key.pem))).toBe(CONTENT);
     expect(() => open(file, createPrivateKey(other.pem))).toThrow('no recipient has this key');

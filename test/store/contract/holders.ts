@@ -514,7 +514,7 @@ export function holderStoreContract(newDatabase: NewDatabase): void {
           valid_at,
         );
         expect(known.every(({ ca, last_failed_at }) => ca === 'devices' && last_failed_at === null)).toBe(true);
-        return first.map(({ serial }) => known.find((one) => one.serial === serial)?.replaced);
+        return first.map(({ serial }) => known.find((row) => row.serial === serial)?.replaced);
       };
       expect(await replaced()).toEqual([0, 0, 0, 0]);
       const [renamed, ...others] = first;

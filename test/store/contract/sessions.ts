@@ -49,7 +49,7 @@ export function sessionStoreContract(newDatabase: NewDatabase): void {
       await store.createSession(row('other'), null, []);
       await store.createSession(row('new', { created_at: T0 + HOUR }), 'former', []);
       const left = await Promise.all(['over', 'former', 'other', 'new'].map((id) => store.getSession(id)));
-      expect(left.map((one) => one?.id_hash)).toEqual([undefined, undefined, 'other', 'new']);
+      expect(left.map((session) => session?.id_hash)).toEqual([undefined, undefined, 'other', 'new']);
     });
 
     test(`one administrator has ${MAX_SESSIONS} at most: the oldest goes, and nobody else's`, async () => {

@@ -42,7 +42,7 @@ export function statisticsStoreContract(newDatabase: NewDatabase): void {
       );
       expect((await count(DAY)).sort()).toEqual(
         ['failed 1', 'issued 3', 'queued 1', 'refused 1', 'renewed 1', 'revoked 1', 'unauthenticated 2'].map(
-          (one) => `0 ${one}`,
+          (label) => `0 ${label}`,
         ),
       );
       expect((await count(DAY, 'lab')).sort()).toEqual(['0 issued 1', '0 unauthenticated 1']);

@@ -21,8 +21,8 @@ describe.skipIf(!requires('postgres'))('connections to PostgreSQL', () => {
           ['BEGIN', ...statements].map((text) => connection.query({ name: text, text, values: [] })),
         );
         await connection.script('ROLLBACK');
-        return settled.map((one): unknown =>
-          one.status === 'rejected' ? Reflect.get(Object(one.reason) as object, 'code') : 'done',
+        return settled.map((result): unknown =>
+          result.status === 'rejected' ? Reflect.get(Object(result.reason) as object, 'code') : 'done',
         );
       };
       // As a full disk would: what is sent behind it must not look like a fault of the program.

@@ -46,7 +46,7 @@ describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
         const settled = await Promise.allSettled(calls);
         failures = [
           ...failures,
-          ...settled.filter((one) => one.status === 'rejected').map(({ reason }) => reason as unknown),
+          ...settled.filter((result) => result.status === 'rejected').map(({ reason }) => reason as unknown),
         ];
       }
     };

@@ -173,7 +173,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     if (second === undefined) throw new Error('nobody is on duty');
     second.connection.away = true;
     await second.connection.last?.end();
-    await until('another node is on duty', () => onDuty().some((one) => one !== second));
+    await until('another node is on duty', () => onDuty().some((node) => node !== second));
     expect(onDuty()).toHaveLength(1);
   });
 

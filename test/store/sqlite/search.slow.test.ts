@@ -135,7 +135,7 @@ function isFound(row: CertificateRow, n: number, filter: Partial<CertificateFilt
     (issued_after === undefined || issuedAt(n) > issued_after) &&
     (expires_before === undefined || row.not_after < expires_before) &&
     has(row.subject, subject) &&
-    row.sans.some((one) => has(one, san))
+    row.sans.some((name) => has(name, san))
   );
 }
 

@@ -101,5 +101,5 @@ const keyUrl = (id: number): string => `https://localhost/kra/rest/agent/keys/${
 function attributesOf(body: string): Map<string, string> {
   const attributes = fieldOf(fieldOf(JSON.parse(body), 'Attributes'), 'Attribute');
   const list: unknown[] = Array.isArray(attributes) ? attributes : [];
-  return new Map(list.map((one) => [String(fieldOf(one, 'name')), String(fieldOf(one, 'value'))]));
+  return new Map(list.map((attribute) => [String(fieldOf(attribute, 'name')), String(fieldOf(attribute, 'value'))]));
 }

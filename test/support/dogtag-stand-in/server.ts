@@ -357,8 +357,8 @@ export class StandInServer {
   }
 
   #list(status: string | null): Answered {
-    const entries = [...this.state.requests.values()].filter((one) => one.status === status);
-    return json(200, { total: entries.length, entries: entries.map((one) => this.#info(one)), Link: [] });
+    const entries = [...this.state.requests.values()].filter((request) => request.status === status);
+    return json(200, { total: entries.length, entries: entries.map((entry) => this.#info(entry)), Link: [] });
   }
 
   async #decide(

@@ -62,7 +62,7 @@ export function registerBulkParsers(app: AdminApp): void {
 
 export function isBulkType(contentType: string | undefined): boolean {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
-  return Object.values(BULK_TYPES).some((one) => one === type);
+  return Object.values(BULK_TYPES).some((known) => known === type);
 }
 
 export const isBulk = (body: unknown): boolean => body instanceof BulkBody;

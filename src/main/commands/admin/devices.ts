@@ -182,7 +182,7 @@ function readAttribute(text: string): readonly [string, string] {
 }
 
 const given = (fields: JsonRecord): JsonRecord =>
-  Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== undefined));
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 async function deleteDevice({ id, revoke, yes, ...others }: Values<typeof DELETE>, session: Session): Promise<number> {
   const path = `/admin/devices/${encodeURIComponent(id)}`;

@@ -23,7 +23,7 @@ export function textAt(record: JsonRecord | undefined, name: string): string {
 
 export function textsAt(record: JsonRecord | undefined, name: string): readonly string[] {
   const value = record?.[name];
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+  return Array.isArray(value) ? value.filter((element) => typeof element === 'string') : [];
 }
 
 export function recordsAt(record: JsonRecord | undefined, name: string): readonly JsonRecord[] {

@@ -22,7 +22,9 @@ const STATES: Readonly<Record<Color, readonly string[]>> = {
   yellow: ['pending', 'expired', 'degraded', 'queue', 'waiting', 'late'],
   red: ['revoked', 'rejected', 'failed', 'failing', 'stuck', 'down', 'failure', 'refuse'],
 };
-const COLORS = new Map(Object.entries(STATES).flatMap(([color, states]) => states.map((one) => [one, color as Color])));
+const COLORS = new Map(
+  Object.entries(STATES).flatMap(([color, states]) => states.map((state) => [state, color as Color])),
+);
 
 /** Highlights a state. */
 export const colorOf = (text: string): Color | undefined => COLORS.get(text);
@@ -227,14 +229,14 @@ function printFields(record: JsonRecord, context: CommandContext): void {
 }
 
 const isGroup = (value: unknown): value is JsonRecord =>
-  isRecord(value) && Object.values(value).some((one) => isRecord(one) || isRecordList(one));
+  isRecord(value) && Object.values(value).some((field) => isRecord(field) || isRecordList(field));
 
 const isRecordList = (value: unknown): value is readonly JsonRecord[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRecord);
 
 const isPem = (value: unknown): value is string | readonly string[] =>
   Array.isArray(value)
-    ? value.length > 0 && value.every((one) => isPem(one))
+    ? value.length > 0 && value.every((element) => isPem(element))
     : typeof value === 'string' &&
       /^(?:-----(?:BEGIN|END) [A-Z0-9 ]+-----\n|[A-Za-z0-9+/=]{1,76}\n)+$/.test(`${value.trimEnd()}\n`) &&
       value.includes('-----BEGIN ');

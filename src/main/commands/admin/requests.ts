@@ -117,7 +117,7 @@ function decisionCommand<O extends typeof SELECTED>(
       }
     const [only] = decided;
     if (isOne && only !== undefined) printRecord(only, values, session);
-    else if (format === 'json') session.out(decided.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    else if (format === 'json') session.out(decided.map((request) => `${JSON.stringify(request)}\n`).join(''));
     else if (format === 'csv') session.out(csvOf(decided));
     else
       session.out(

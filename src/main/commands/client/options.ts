@@ -118,10 +118,10 @@ export type SettingOptions = Given<
 > & { readonly reload?: string | undefined; readonly 'cert-key'?: string | undefined };
 
 const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(file));
-const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
+const list = (text: string | undefined): string[] | undefined => text?.split(',').map((item) => item.trim());
 
 const given = (values: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(values).filter(([, one]) => one !== undefined));
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 /** A client.toml document with one certificate. A key that no certificate needs is the key to certify. */
 export function documentOf(options: SettingOptions, url: string, folder: string): Record<string, unknown> {

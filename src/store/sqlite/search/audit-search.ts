@@ -99,7 +99,7 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
   ): Source<Row>['read'] {
     const { behind, until, far } = directed(order);
     const where = [
-      `${INDEXED} ${auditField('subject')} = @one`,
+      `${INDEXED} ${auditField('subject')} = @subject`,
       `seq ${behind} @after`,
       `seq ${until} @end`,
       ...others,
@@ -107,8 +107,8 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
     const places = `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${where.join(' AND ')}
       ORDER BY seq ${order} LIMIT @take`;
     return (after, end, take) => {
-      const found = subjects.flatMap((one) =>
-        statements.all<{ seq: number }>(places, { ...parameters, one, after, end: end ?? far, take }),
+      const found = subjects.flatMap((subject) =>
+        statements.all<{ seq: number }>(places, { ...parameters, subject, after, end: end ?? far, take }),
       );
       const nearest = found.map(({ seq }) => seq).sort((a, b) => (order === 'asc' ? a - b : b - a));
       return statements.all(

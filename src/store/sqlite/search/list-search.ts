@@ -176,7 +176,7 @@ export class ListSearch<Row> {
   narrowest(asked: readonly Condition[], parameters: Parameters): Condition | undefined {
     const candidates = asked.filter(({ index }) => index !== undefined);
     if (candidates.length < 2) return candidates[0];
-    const counts = candidates.map((one) => this.#count(one, parameters));
+    const counts = candidates.map((condition) => this.#count(condition, parameters));
     return candidates[counts.indexOf(Math.min(...counts))];
   }
 

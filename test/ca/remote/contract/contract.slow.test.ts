@@ -95,7 +95,7 @@ describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = t
   const issuedTo = ({ key, name }: Device) =>
     upstream.certified().filter(({ der }) => {
       const { spki, subjectAltNames } = parseCertificate(der);
-      return spki.equals(key.spki) || subjectAltNames.some((one) => one.kind === 'dns' && one.value === name);
+      return spki.equals(key.spki) || subjectAltNames.some((san) => san.kind === 'dns' && san.value === name);
     });
 
   /** Certificates that only the upstream has; each is in the audit log. */

@@ -114,7 +114,7 @@ export interface StandIn {
 }
 
 export const isFor = ({ subjectAltNames }: Csr, wanted: string): boolean =>
-  subjectAltNames.some((one) => one.kind === 'dns' && one.value === wanted);
+  subjectAltNames.some((name) => name.kind === 'dns' && name.value === wanted);
 
 /** The certificates of a stand-in. */
 export class CertifiedBy {
@@ -134,11 +134,11 @@ export class CertifiedBy {
     this.wrong = undefined;
     const { der } = await make(this.#pki, csr, this.#now());
     this.all.push({ der, isRevoked: false });
-    return [der, ...this.#pki.chain.map((one) => one.der)];
+    return [der, ...this.#pki.chain.map((certificate) => certificate.der)];
   }
 
   revoke(der: Buffer): void {
-    const found = this.all.find((one) => one.der.equals(der));
+    const found = this.all.find((certificate) => certificate.der.equals(der));
     if (found === undefined) throw new Error(`revoked a stranger: ${parseCertificate(der).serialNumber}`);
     found.isRevoked = true;
   }

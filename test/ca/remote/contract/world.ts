@@ -221,7 +221,7 @@ export class Node {
   #isDead = false;
 
   private constructor(world: World, label: string) {
-    const ca = world.router().issuers.find((one) => one.label === label);
+    const ca = world.router().issuers.find((issuer) => issuer.label === label);
     if (ca === undefined) throw new Error(`no CA ${label}`);
     this.ca = ca;
     this.#world = world;

@@ -36,8 +36,8 @@ const NAMES: Readonly<Record<string, string>> = {
   mode: 'upsert',
   interval: 'by',
 };
-/** `enable` and `disable` are commands of their own; `device_key` is for links of the console. */
-const ELSEWHERE = ['enabled', 'device_key'];
+/** `enable` and `disable` are commands of their own; `device_key` and `total` are for the console. */
+const ELSEWHERE = ['enabled', 'device_key', 'total'];
 
 const commands = ADMIN_COMMANDS.filter((entry): entry is Command => entry.kind === 'command');
 
@@ -73,11 +73,13 @@ describe('the table of commands', () => {
 
   test('has an option for every parameter and every field of a body', async () => {
     for (const [call, { parameters = [], requestBody }] of await operations()) {
-      const options = new Set(commands.flatMap((one) => (one.calls[0] === call ? Object.keys(one.options) : [])));
+      const options = new Set(
+        commands.flatMap((command) => (command.calls[0] === call ? Object.keys(command.options) : [])),
+      );
       if (options.size === 0) continue;
-      const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+      const query = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
       const fields = Object.keys(requestBody?.content?.['application/json']?.schema?.properties ?? {});
-      for (const name of [...query, ...fields].filter((one) => !ELSEWHERE.includes(one))) {
+      for (const name of [...query, ...fields].filter((option) => !ELSEWHERE.includes(option))) {
         // A device is chosen with --at, and --ca-label changes its label.
         const other = name === 'ca' && call.includes('/devices/{id}') ? 'at' : NAMES[name];
         expect([...options], `${call}: ${name}`).toContain(other ?? name.replaceAll('_', '-'));
