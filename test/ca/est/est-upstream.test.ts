@@ -1,6 +1,10 @@
 /** `driver = "est"` accepts what the client accepts (RFC 7030, RFC 8951): other servers' bodies, redirects and challenges. */
-import { readFileSync } from 'node:fs';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { SecureVersion } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EstUpstream } from '../../../src/ca/est/est-upstream.ts';
 import { clientTls } from '../../../src/ca/remote/client-tls.ts';
 import { HttpClient } from '../../../src/https-client.ts';
@@ -21,6 +25,11 @@ import {
   type Issuer,
 } from '../../support/certificates.ts';
 import { startStandIn, type StandIn, type StandInRequest } from '../../support/est-stand-in.ts';
+import { pkcs8Pem } from '../../support/keys.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { accepts, freePorts } from '../../support/ports.ts';
+import { requires } from '../../support/requires.ts';
+import { until } from '../../support/until.ts';
 
 const root = await makeCa('CN=Upstream Root');
 const leaf = await makeClient('CN=device', root);
@@ -49,19 +58,19 @@ interface At {
   readonly requestCert?: boolean;
   readonly hasCertificate?: boolean;
   readonly maxAnswer?: number;
+  readonly maxVersion?: SecureVersion;
 }
 
-async function upstream(answer: Answer, { requestCert = true, hasCertificate = false, maxAnswer }: At = {}) {
-  const server: StandIn = await startStandIn(tls, (request) => answer(request, server), { requestCert });
-  servers.push(server);
+function upstreamAt(url: string, { hasCertificate = false, maxAnswer, maxVersion }: At): EstUpstream {
   const certificates: Certificates = [parseCertificate(leaf.der)];
   const client = { certificates, privateKey: leaf.keys.privateKey };
   const settings = {
     ...clientTls({ trustAnchors: [parseCertificate(root.der)], ...(hasCertificate ? { client } : {}) }),
+    ...(maxVersion === undefined ? {} : { maxVersion }),
   };
   const made = new EstUpstream({
-    client: new HttpClient(server.url, settings, maxAnswer === undefined ? {} : { maxAnswer }),
-    url: `${server.url}/.well-known/est/edge/`,
+    client: new HttpClient(url, settings, maxAnswer === undefined ? {} : { maxAnswer }),
+    url: `${url}/.well-known/est/edge/`,
     password: { username: 'ra', reveal: () => 'secret' },
     hasCertificate,
     forwardsCsrAttributes: true,
@@ -69,6 +78,13 @@ async function upstream(answer: Answer, { requestCert = true, hasCertificate = f
     retryAfter: 7,
   });
   opened.push(made);
+  return made;
+}
+
+async function upstream(answer: Answer, { requestCert = true, ...at }: At = {}) {
+  const server: StandIn = await startStandIn(tls, (request) => answer(request, server), { requestCert });
+  servers.push(server);
+  const made = upstreamAt(server.url, at);
   return { server, made, submit: () => made.submit(request) };
 }
 
@@ -191,6 +207,61 @@ describe('403', () => {
     await expect(submit()).rejects.toMatchObject({ status, detail: expect.stringContaining(text) as unknown });
   });
 });
+
+describe.skipIf(!requires('apache'))(
+  'Apache, which requests the certificate for a part of its URLs, after the handshake',
+  () => {
+    const folder = temporaryFolder();
+    let url: string;
+    let apache: ChildProcess;
+    const behind = createServer((_, response) => response.end(certsOnly([leaf.der]).toString('base64')));
+
+    beforeAll(async () => {
+      const [port = 0, inner = 0] = await freePorts(2);
+      behind.listen(inner, '127.0.0.1');
+      url = `https://localhost:${port}`;
+      const pem = (name: string, { der, keys }: Issuer): string => {
+        writeFileSync(folder.file(name), encodePem('CERTIFICATE', der) + pkcs8Pem(keys));
+        return folder.file(name);
+      };
+      const modules = ['mpm_event', 'authz_core', 'socache_shmcb', 'ssl', 'proxy', 'proxy_http'];
+      writeFileSync(
+        folder.file('httpd.conf'),
+        `ServerRoot ${folder.path}
+PidFile ${folder.file('pid')}
+ErrorLog ${folder.file('log')}
+${modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`).join('\n')}
+Listen 127.0.0.1:${port}
+ServerName localhost
+SSLEngine on
+SSLCertificateFile ${pem('server.pem', tls)}
+SSLCACertificateFile ${pem('root.pem', root)}
+ProxyPass / http://127.0.0.1:${inner}/
+<Location /.well-known/est/edge/simpleenroll>
+  SSLVerifyClient require
+</Location>
+`,
+      );
+      apache = spawn('apache2', ['-f', folder.file('httpd.conf'), '-D', 'FOREGROUND'], { stdio: 'ignore' });
+      await until('Apache listens', () => accepts(port));
+    });
+    afterAll(async () => {
+      // Its children end with it only where it ends them.
+      apache.kill();
+      await once(apache, 'exit');
+      behind.close();
+      folder.remove();
+    });
+
+    test.each<[SecureVersion, object]>([
+      ['TLSv1.2', ISSUED],
+      ['TLSv1.3', { status: 500, detail: expect.stringContaining('max_tls_version = "TLSv1.2"') as unknown }],
+    ])('max_tls_version %s', async (maxVersion, expected) => {
+      const made = upstreamAt(url, { hasCertificate: true, maxVersion });
+      expect(await made.submit(request).catch((error: unknown) => error)).toMatchObject(expected);
+    });
+  },
+);
 
 test('a DER or PEM body of an old server is read', async () => {
   for (const body of [certsOnly([leaf.der]), encodePem('PKCS7', certsOnly([leaf.der]))]) {
