@@ -1,10 +1,14 @@
 /** A listener takes its port before it serves, and bounds and closes every connection of every socket that it opens. */
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { get, type Server } from 'node:http';
 import { createServer, isIP, type AddressInfo } from 'node:net';
 import fastify from 'fastify';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { bindAll, Listener, type Binding, type ListenerName } from '../../src/main/listener.ts';
+import { runText } from '../support/command.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { requires } from '../support/requires.ts';
 
 const made: Listener[] = [];
 afterEach(async () => {
@@ -68,6 +72,19 @@ test.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL'])(
     await expect(other.listener.bind()).rejects.toThrow('cannot listen on ::1');
   },
 );
+
+test.skipIf(!requires('curl', 'root'))('host = "::" is every address of localhost in the hosts file', async () => {
+  const { app, listener: one } = listener({ host: '::' });
+  await one.bind();
+  one.open();
+  const folder = temporaryFolder();
+  onTestFinished(() => folder.remove());
+  writeFileSync(folder.file('hosts'), '::1 localhost\n127.0.0.1 localhost\n');
+  const withHosts = ['--mount', 'sh', '-c', 'mount --bind "$0" /etc/hosts && exec "$@"', folder.file('hosts')];
+  const curl = ['curl', '-sS', '--noproxy', '*', `http://localhost:${portOf(app.server)}/`];
+  for (const family of ['-6', '-4'])
+    expect(await runText('unshare', [...withHosts, ...curl, family])).toMatch(/^listener/);
+});
 
 test('host = "::" is a failure where the port is taken', async () => {
   const { asked, listener: one } = listener({ host: '::' }, 'est', 'EADDRINUSE');
