@@ -211,7 +211,7 @@ export class OcspResponder {
     const nextUpdate = thisUpdate + this.#options.validity * 1000;
     const delegate = usable(signer.delegate, thisUpdate, nextUpdate);
     const data = buildResponseData({
-      spki: (delegate ?? ca).certificate.spki,
+      responder: (delegate ?? ca).certificate.subject.der,
       producedAt: new Date(thisUpdate),
       nextUpdate: new Date(nextUpdate),
       statuses: statuses.map(({ certId, status }) => {

@@ -61,6 +61,19 @@ describe.each([
       const gnutls = await run('ocsptool', ...args);
       expect(gnutls).toContain('Certificate Status: ' + (said?.[1] ?? '?'));
       expect(gnutls).toContain('Verifying OCSP Response: Success');
+      // Without the issuer it has to find the signer.
+      const asked = [
+        ...trust.slice(0, 4),
+        '-cert',
+        file('leaf.pem'),
+        '-url',
+        responder,
+        '-respout',
+        file('response.der'),
+      ];
+      await run('openssl', 'ocsp', ...asked);
+      const found = ['-e', `--load-trust=${issuer}`, `--load-response=${file('response.der')}`];
+      expect(await run('ocsptool', ...found)).toContain('Verifying OCSP Response: Success');
     }
     return status;
   }

@@ -32,7 +32,7 @@ import {
   parseExtensions,
 } from '../x509/extensions.ts';
 import { formatName } from '../x509/name.ts';
-import { keyOctets, subjectKeyIdentifier } from '../x509/public-key.ts';
+import { keyOctets } from '../x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
 
 /** Identifies the certificate whose status is requested. */
@@ -150,14 +150,15 @@ export type OcspStatus =
   | { readonly status: 'revoked'; readonly revocationTime: Date; readonly reason: CrlReason };
 
 interface ResponseInput {
-  readonly spki: Buffer;
+  /** DER Name of the certificate whose key signs. */
+  readonly responder: Buffer;
   readonly producedAt: Date;
   readonly nextUpdate: Date;
   readonly statuses: readonly { readonly certId: CertId; readonly status: OcspStatus; readonly thisUpdate: Date }[];
   readonly nonce: Buffer | undefined;
 }
 
-/** DER ResponseData to be signed; identifies the responder by key. */
+/** DER ResponseData to be signed; identifies the responder by name, because GnuTLS finds no issuer by its key. */
 export function buildResponseData(input: ResponseInput): Buffer {
   const nextUpdate = explicit(0, generalizedTime(input.nextUpdate));
   const singles = input.statuses.map(({ certId, status, thisUpdate }) =>
@@ -167,12 +168,7 @@ export function buildResponseData(input: ResponseInput): Buffer {
     input.nonce === undefined
       ? []
       : [explicit(1, encodeExtensions([{ oid: OID.ocspNonce, critical: false, value: input.nonce }]))];
-  return sequence(
-    explicit(2, octetString(subjectKeyIdentifier(input.spki))),
-    generalizedTime(input.producedAt),
-    sequence(...singles),
-    ...nonce,
-  );
+  return sequence(explicit(1, input.responder), generalizedTime(input.producedAt), sequence(...singles), ...nonce);
 }
 
 function encodeStatus(status: OcspStatus): Buffer {

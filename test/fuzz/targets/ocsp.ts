@@ -26,7 +26,7 @@ function read(input: Buffer): void {
       ? ({ status: 'revoked', revocationTime: at, reason: 'keyCompromise' } as const)
       : ({ status: 'unknown' } as const),
   }));
-  const data = buildResponseData({ spki: ca.spki, producedAt: at, nextUpdate: at, statuses, nonce });
+  const data = buildResponseData({ responder: ca.subject.der, producedAt: at, nextUpdate: at, statuses, nonce });
   parseDer(successfulResponse(data));
   parseDer(failureResponse('malformedRequest'));
 }
