@@ -3,9 +3,19 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { firstAnchors, followAnchors } from '../../src/client/trust/anchors.ts';
 import { findPath, readFingerprint } from '../../src/client/trust/path.ts';
+import { NULL, oid, printableString, sequence } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { makeCa, makeCertificate, makeClient, NOT_AFTER, NOT_BEFORE, type Issuer } from '../support/certificates.ts';
+import {
+  keyUsage,
+  makeCa,
+  makeCertificate,
+  makeClient,
+  NOT_AFTER,
+  NOT_BEFORE,
+  type Issuer,
+} from '../support/certificates.ts';
 
 const NOW = Date.UTC(2026, 10, 22);
 const ROOT = 'CN=Root';
@@ -124,5 +134,17 @@ describe('RFC 5280 §6.1: paths', () => {
     const deep = await makeCa('CN=Deep', { issuer: narrow });
     const tooDeep = read(await makeClient('CN=leaf', deep));
     expect(await findPath(tooDeep, [oldRoot], [read(narrow), read(deep)], NOW)).toBeUndefined();
+  });
+
+  test('§6.1, §7.1: anchors of version 1, other string types, and NULL in algorithms count', async () => {
+    const printable = `CN=#${printableString('Smith & Sons').toString('hex')}`;
+    const algorithmDer = sequence(oid(OID.ecdsaWithSHA256), NULL);
+    for (const version of [1, 3] as const) {
+      const extensions = version === 1 ? [] : [keyUsage('keyCertSign')];
+      const ca = await makeCertificate({ subject: printable, slot: 'smith', version, extensions, algorithmDer });
+      const between = await makeCa('CN=Between', { issuer: ca, issuerName: 'CN=SMITH & Sons', algorithmDer });
+      const leaf = read(await makeClient('CN=leaf', between, { algorithmDer }));
+      expect(await findPath(leaf, [read(ca)], [read(between)], NOW)).toHaveLength(3);
+    }
   });
 });

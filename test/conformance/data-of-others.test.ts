@@ -115,9 +115,25 @@ async function enroll(csr: Buffer, path = 'simpleenroll'): Promise<Answer> {
 describe('a request of other software', () => {
   const key = makeKey();
 
-  test('"_" in a PrintableString is issued in a UTF8String', async () => {
-    const subject = name(attribute(OID.commonName, printableString('dev_1')));
-    expect(issued(await enroll(buildCsr(key, { subject }))).subject.der).toEqual(commonName('dev_1'));
+  test('"_" in a PrintableString is issued in a UTF8String, C as UTF8String in a PrintableString, also by CMC', async () => {
+    const asked = name(
+      attribute(OID.countryName, utf8String('DE')),
+      attribute(OID.commonName, printableString('dev_1')),
+    );
+    const strict = name(
+      attribute(OID.countryName, printableString('DE')),
+      attribute(OID.commonName, utf8String('dev_1')),
+    );
+    const csr = buildCsr(key, { subject: asked });
+    const first = issued(await enroll(csr));
+    const client = { cert: encodePem('CERTIFICATE', first.der), key: key.pem };
+    const subject = `CN=${text(printableString('dev_1'))},C=${text(utf8String('DE'))}`;
+    const subjects = [first.subject.der];
+    for (const part of [tcr(1, csr), crm(1, buildCrmf(key, { subject }))]) {
+      const byCmc = await exchange(estuary, requestBy(client, { reqSequence: [part] }), client);
+      subjects.push(issuedBy(byCmc)[0]?.subject.der ?? expect.fail(inShort(byCmc).join()));
+    }
+    expect(subjects).toEqual([strict, strict, strict]);
   });
 
   test('a multi-valued RDN that is not sorted is sorted', async () => {
@@ -131,6 +147,12 @@ describe('a request of other software', () => {
       const attributes = [csrAttribute(OID.challengePassword, value)];
       issued(await enroll(buildCsr(key, { subject: commonName('a'), attributes })));
     }
+  });
+
+  test('Basic with a username in ISO-8859-1: the token counts', async () => {
+    const credentials = Buffer.from(`ger\xe4t:${(await estuary.otp()).token}`, 'latin1').toString('base64');
+    const csr = onTheWire(buildCsr(key, { subject: commonName('a') }));
+    issued(await estuary.enroll(csr, { headers: { Authorization: `Basic ${credentials}` } }));
   });
 
   test('an empty value and a serialNumber with "_" get 400 that names both', async () => {

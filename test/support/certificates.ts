@@ -188,6 +188,7 @@ export interface CrlSpec {
   readonly extensions?: readonly Extension[];
   readonly entryExtensions?: readonly Extension[];
   readonly issuerName?: string;
+  readonly algorithmDer?: Buffer;
   readonly sign?: (tbs: Buffer) => Buffer;
 }
 
@@ -195,6 +196,7 @@ export interface CrlSpec {
 export async function makeCrl(issuer: Issuer, spec: CrlSpec = {}): Promise<Buffer> {
   const algorithm = defaultSignatureAlgorithm(issuer.kind);
   if (algorithm === undefined) throw new Error(`no signature algorithm for ${issuer.kind}`);
+  const algorithmDer = spec.algorithmDer ?? algorithm.der;
   const thisUpdate = new Date(spec.thisUpdate ?? NOT_BEFORE);
   const nextUpdate = spec.nextUpdate === null ? [] : [time(new Date(spec.nextUpdate ?? NOT_AFTER))];
   const serials = spec.revokedDer ?? (spec.revoked ?? []).map((serial) => integer(Buffer.from(serial, 'hex')));
@@ -208,7 +210,7 @@ export async function makeCrl(issuer: Issuer, spec: CrlSpec = {}): Promise<Buffe
   const number: Extension = { oid: OID.cRLNumber, critical: false, value: integer(1) };
   const tbs = sequence(
     integer(1),
-    algorithm.der,
+    algorithmDer,
     parseDistinguishedName(spec.issuerName ?? issuer.subject).der,
     time(thisUpdate),
     ...nextUpdate,
@@ -216,5 +218,5 @@ export async function makeCrl(issuer: Issuer, spec: CrlSpec = {}): Promise<Buffe
     explicit(0, sequence(...[number, ...(spec.extensions ?? [])].map(encodeExtension))),
   );
   const signature = spec.sign?.(tbs) ?? (await createSignature(algorithm, issuer.keys.privateKey, issuer.kind, tbs));
-  return sequence(tbs, algorithm.der, bitString(signature));
+  return sequence(tbs, algorithmDer, bitString(signature));
 }

@@ -8,6 +8,8 @@ import {
   contextPrimitive,
   explicit,
   NULL,
+  oid,
+  printableString,
   sequence,
   tlv,
   integer,
@@ -121,6 +123,19 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     };
     const trust = await clientTrust({ trustAnchors: pem(root), crls: [await crl(root, spec)] });
     expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+  });
+
+  test('RFC 5280 §7.1: a list with its issuer in another string type, or NULL in its algorithm, is read', async () => {
+    const printable = `CN=#${printableString('Smith & Sons').toString('hex')}`;
+    for (const issuerName of [printable, 'CN=Smith & Sons']) {
+      const ca = await makeCa(printable, { slot: 'smith' });
+      const algorithmDer = sequence(oid(OID.ecdsaWithSHA256), NULL);
+      const list = await crl(ca, { issuerName, algorithmDer, revoked: ['0badca11'] });
+      const trust = await clientTrust({ trustAnchors: pem(ca), crls: [list] });
+      const leaf = (serial: string) => makeClient('CN=a', ca, { serial, algorithmDer });
+      expect(await refusal(trust, await leaf('0badca11'))).toBe('client certificate revoked');
+      expect(await refusal(trust, await leaf('01'))).toBeUndefined();
+    }
   });
 
   test('a revoked intermediate takes everything below with it', async () => {

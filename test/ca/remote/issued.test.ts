@@ -1,6 +1,8 @@
 /** What a remote CA issued, its path, and its chain that is published. */
 import { describe, expect, test } from 'vitest';
 import { issuedProblem, issuerFirst, pathToAnchor, verifiedChain } from '../../../src/ca/remote/issued.ts';
+import { NULL, oid, printableString, sequence } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { type Certificate, parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import {
@@ -67,6 +69,21 @@ describe('the path to an anchor', () => {
     const lax = await makeCertificate({ subject: 'CN=Lax', issuer: root, extensions: [keyUsage('keyCertSign')] });
     expect(await path(await makeClient('CN=Device', lax), [lax], [root])).toBeUndefined();
   });
+});
+
+test('RFC 5280 §7.1: what an upstream CA issued may have other string types than asked, and NULL in algorithms', async () => {
+  const printable = `CN=#${printableString('Smith & Sons_').toString('hex')}`;
+  const algorithmDer = sequence(oid(OID.ecdsaWithSHA256), NULL);
+  const top = await makeCa(printable, { slot: 'smith', algorithmDer });
+  const made = { issuer: top, issuerName: 'CN=Smith & Sons_', algorithmDer };
+  const below = await makeCa('CN=Below', made);
+  const leaf = await makeClient(printable, below, { slot: 'leaf', algorithmDer });
+  expect(await path(leaf, [below], [top])).toHaveLength(2);
+  expect(await chain(below, [top], top)).toEqual([below.der, top.der]);
+  const asked = { spki: spkiDer(leaf.keys), subject: parseDistinguishedName('CN=Smith & Sons_'), subjectAltNames: [] };
+  expect(
+    issuedProblem(parsed(leaf), asked, { key_usage: [], extended_key_usage: ['clientAuth'] }, NOW),
+  ).toBeUndefined();
 });
 
 describe('the chain', () => {
