@@ -12,7 +12,7 @@ const SOURCE = join(SOURCES, 'EstClient.java');
 const JARS = BOUNCY_CASTLE_JARS.join(':');
 
 /** Programs here end within seconds: no time for the optimizing compiler. */
-const BRIEF = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+export const BRIEF = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 /** Compiles Java sources. @param classes folder for the result */
 export async function compileJava(sources: readonly string[], jars: string, classes: string): Promise<void> {
