@@ -216,6 +216,11 @@ describe.each(WAYS)('client %s: the body of a certificate', (_command, resultFor
     ['in lines of one character', body((p7) => lines(p7, 1, '\n')), 'changed'],
     ['with white space around', body((p7) => ` \r\n\t${base64(p7)}  \r\n\r\n`), 'changed'],
     ['with a NUL at the end', body((p7) => `${base64(p7)}\n\0`), 'changed'],
+    [
+      'with 201',
+      issued(({ response }, p7) => response.writeHead(201, { 'Content-Type': P7 }).end(base64(p7))),
+      'changed',
+    ],
     ['as PEM', body((p7) => encodePem('PKCS7', p7)), 'changed'],
     ['as DER', body((p7) => p7), 'changed'],
     ['as BER with an indefinite length', body((p7) => base64(ber(p7))), 'changed'],
@@ -527,6 +532,7 @@ describe('csrattrs', () => {
   test.each<[string, Answers[string], string]>([
     ['empty', content(''), 'changed'],
     ['an empty list', content('MAA='), 'changed'],
+    ['a NUL at the end, as libest writes it', content('MAA=\0'), 'changed'],
     ['404', content('', 404), 'changed'],
     ['401', content('', 401), 'changed'],
     ['501', content('', 501), 'changed'],
