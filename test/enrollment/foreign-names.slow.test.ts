@@ -132,6 +132,7 @@ const one = fc.oneof(
   fc.record({ type: fc.constant(OID.countryName), text: fc.constantFrom('DE', 'us', '') }),
   fc.record({ type: fc.constantFrom(OID.serialNumber, OID.dnQualifier), text: plain }),
   fc.record({ type: fc.constant(OID.domainComponent), text: ascii }),
+  fc.record({ type: fc.constant(OID.emailAddress), text: fc.constantFrom('a_&b@c.example', '') }),
 );
 const attributes = fc.tuple(one, fc.constantFrom(...ENCODINGS)).map(([{ type, text }, encode]) => ({
   type,

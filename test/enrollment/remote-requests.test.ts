@@ -8,6 +8,7 @@ import {
   type RemoteQueue,
   type SoughtRequest,
 } from '../../src/ca/driver.ts';
+import type { MtlsIdentity } from '../../src/auth/identity.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
 import { badRequest, EstuaryError, failed, forbidden, unavailable } from '../../src/errors.ts';
@@ -19,7 +20,7 @@ import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { until } from '../support/until.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
-import { ADDRESS, otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
+import { ADDRESS, mtlsIdentity, otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
 let now = T0 + 1000;
 const { store, devices } = await storeWithCa(() => now);
@@ -77,6 +78,7 @@ function elsewhere({ submit = pending, approval = 'auto', ...queue }: Elsewhere 
         ...queue,
       }),
     },
+    { issued: { store, isShared: false } },
   );
 }
 
@@ -490,25 +492,41 @@ test('a CA that is out of use leaves a record of the request, and takes no use',
 });
 
 describe('names that the CA drops', () => {
-  test.each([true, false])('are kept next to its certificate, and no others are (dropped: %s)', async (isDropped) => {
-    let serial = '';
-    const submit = async (request: IssuanceRequest) => {
-      const result = await issued(isDropped ? { ...request, subject: parseDistinguishedName('O=Upstream') } : request);
-      serial = parseCertificate(result.certificate).serialNumber;
-      return result;
-    };
-    const ca = elsewhere({ submit });
-    const one = await device(ca);
-    expect(await one.ask()).toBe('issued');
-    const names = await store.getAuthorizedNames(serial, ca.label);
-    const common = names === undefined ? undefined : formatName(parseCertifiedNames(names).subject);
-    expect(common).toBe(isDropped ? `CN=${one.otp}` : undefined);
-    const { items } = await store.listAudit({ type: 'certificate.issued', serial, limit: 1 });
-    expect(
-      items.map((record) => record.authorized_names),
-      'for a restore',
-    ).toEqual([names]);
-  });
+  test.each([true, false])(
+    'are kept next to its certificate, and renew, and no others do (dropped: %s)',
+    async (isDropped) => {
+      let serial = '';
+      let identity: MtlsIdentity | undefined;
+      const submit = async (request: IssuanceRequest) => {
+        const result = await issued(
+          isDropped ? { ...request, subject: parseDistinguishedName('O=Upstream') } : request,
+        );
+        const certificate = parseCertificate(result.certificate);
+        identity ??= mtlsIdentity(certificate, devices.certificate);
+        serial ||= certificate.serialNumber;
+        return result;
+      };
+      const ca = elsewhere({ submit });
+      const one = await device(ca);
+      expect(await one.ask()).toBe('issued');
+      if (identity === undefined) throw new Error('no certificate');
+      const renewing = pipeline({ store, identity, now: () => now });
+      const renew = (cn: string) =>
+        renewing.enroll(
+          received(ca, simpleCsr(makeKey(), cn), { requestId: randomUUID(), operation: 'simplereenroll' }),
+        );
+      expect((await renew(one.otp)).outcome.status).toBe('issued');
+      await expect(renew('another')).rejects.toMatchObject({ status: 403, code: 'SUBJECT_MISMATCH' });
+      const names = await store.getAuthorizedNames(serial, ca.label);
+      const common = names === undefined ? undefined : formatName(parseCertifiedNames(names).subject);
+      expect(common).toBe(isDropped ? `CN=${one.otp}` : undefined);
+      const { items } = await store.listAudit({ type: 'certificate.issued', serial, limit: 1 });
+      expect(
+        items.map((record) => record.authorized_names),
+        'for a restore',
+      ).toEqual([names]);
+    },
+  );
 });
 
 describe('a store that fails', () => {
