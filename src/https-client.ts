@@ -85,7 +85,7 @@ export class HttpClient implements HttpCaller {
   /** Without a path or a trailing slash. */
   readonly url: string;
   readonly #base: URL;
-  readonly #tls: ClientTls & { readonly rejectUnauthorized: true };
+  readonly #tls: ClientTls & { readonly rejectUnauthorized: true; readonly allowPartialTrustChain: boolean };
   readonly #agent: Agent;
   readonly #maxAnswer: number;
 
@@ -94,7 +94,8 @@ export class HttpClient implements HttpCaller {
     this.#base = new URL(url);
     this.url = this.#base.origin;
     // Regardless of NODE_TLS_REJECT_UNAUTHORIZED.
-    this.#tls = { ...tls, rejectUnauthorized: true };
+    // RFC 5280 §6.1.1: an anchor need not be self-signed.
+    this.#tls = { ...tls, rejectUnauthorized: true, allowPartialTrustChain: tls.ca !== undefined };
     this.#agent = new ProxiedAgent(this.#base, this.#tls, { keepAlive: true, timeout, maxSockets });
     this.#maxAnswer = maxAnswer;
   }

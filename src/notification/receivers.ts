@@ -70,7 +70,10 @@ function mail({ host, port, security, username, password, from, to }: Smtp, mate
         ...(username === undefined
           ? {}
           : { auth: { user: username, pass: password?.reveal().toString('utf8') ?? '' } }),
-        tls: { ...(material?.trustAnchors && { ca: pemOf(material.trustAnchors) }), minVersion: 'TLSv1.2' },
+        tls: {
+          ...(material?.trustAnchors && { ca: pemOf(material.trustAnchors), allowPartialTrustChain: true }),
+          minVersion: 'TLSv1.2',
+        },
         connectionTimeout: MAIL_TIMEOUT,
         greetingTimeout: MAIL_TIMEOUT,
         socketTimeout: MAIL_TIMEOUT,

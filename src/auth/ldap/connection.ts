@@ -29,7 +29,7 @@ export class LdapConnection {
   readonly #sockets: Socket[] = [];
 
   private constructor({ url, ca, timeout }: LdapServer) {
-    const tls: ConnectionOptions = { ca, minVersion: 'TLSv1.2' };
+    const tls: ConnectionOptions = { ca, allowPartialTrustChain: ca !== undefined, minVersion: 'TLSv1.2' };
     // The library would reconnect without StartTLS, and the next bind would send its password in the clear.
     const only = <T extends Socket>(socket: T): T => {
       this.#sockets.push(socket);

@@ -37,7 +37,12 @@ async function open({ init, token, pool }: Opened): Promise<HttpClient> {
   const { token_label, slot, manufacturer, model, serial, key_label, key_id } = access;
   const names = { token: token_label, manufacturer, model, serial, 'slot-id': slot, object: key_label, id: key_id };
   const key = privateKeyUri(names);
-  const tls = { ...(ca === undefined ? {} : { ca }), cert, maxVersion, privateKeyEngine: engine };
+  const tls = {
+    ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+    cert,
+    maxVersion,
+    privateKeyEngine: engine,
+  };
   const context = (source: string): HttpClient =>
     new HttpClient(url, { secureContext: createSecureContext({ ...tls, privateKeyIdentifier: `${key}${source}` }) });
   try {

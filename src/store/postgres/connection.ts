@@ -315,7 +315,7 @@ function tlsOptions(host: string, { sslmode }: PostgresUrl, tls: PostgresTls | u
     ...(sslmode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
     // The name to verify if the host is an address.
     host,
-    ...(tls?.anchors === undefined ? {} : { ca: tls.anchors }),
+    ...(tls?.anchors === undefined ? {} : { ca: tls.anchors, allowPartialTrustChain: true }),
     ...(tls?.certificate === undefined ? {} : { cert: tls.certificate }),
     ...(tls?.private_key === undefined ? {} : { key: tls.private_key }),
   };

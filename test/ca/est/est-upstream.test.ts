@@ -59,13 +59,14 @@ interface At {
   readonly hasCertificate?: boolean;
   readonly maxAnswer?: number;
   readonly maxVersion?: SecureVersion;
+  readonly anchor?: Issuer;
 }
 
-function upstreamAt(url: string, { hasCertificate = false, maxAnswer, maxVersion }: At): EstUpstream {
+function upstreamAt(url: string, { hasCertificate = false, maxAnswer, maxVersion, anchor = root }: At): EstUpstream {
   const certificates: Certificates = [parseCertificate(leaf.der)];
   const client = { certificates, privateKey: leaf.keys.privateKey };
   const settings = {
-    ...clientTls({ trustAnchors: [parseCertificate(root.der)], ...(hasCertificate ? { client } : {}) }),
+    ...clientTls({ trustAnchors: [parseCertificate(anchor.der)], ...(hasCertificate ? { client } : {}) }),
     ...(maxVersion === undefined ? {} : { maxVersion }),
   };
   const made = new EstUpstream({
@@ -262,6 +263,15 @@ ProxyPass / http://127.0.0.1:${inner}/
     });
   },
 );
+
+test('the CA that issued the TLS certificate is anchor enough (RFC 5280 §6.1.1)', async () => {
+  const below = await makeCa('CN=Below', { issuer: root });
+  const extensions = [subjectAltName(dns('localhost')), extKeyUsage(OID.serverAuth)];
+  const server = await makeCertificate({ subject: 'CN=localhost', slot: 'below', issuer: below, extensions });
+  const standIn = await startStandIn(server, sendLeaf);
+  servers.push(standIn);
+  expect(await upstreamAt(standIn.url, { anchor: below }).submit(request)).toEqual(ISSUED);
+});
 
 test('a DER or PEM body of an old server is read', async () => {
   for (const body of [certsOnly([leaf.der]), encodePem('PKCS7', certsOnly([leaf.der]))]) {

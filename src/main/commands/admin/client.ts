@@ -160,6 +160,7 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
   try {
     return createSecureContext({
       ca: ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
+      allowPartialTrustChain: ca !== undefined,
       cert,
       key,
     });
