@@ -55,6 +55,13 @@ describe('a remote driver', () => {
       );
   });
 
+  test('acme: contact is a list of mailto URLs (RFC 8555 §7.3)', async () => {
+    const asked = async (contact: string) => problems(acme(`challenge = "none"\ncontact = ["${contact}"]`));
+    expect((await asked('mailto:pki@example.com')).join()).not.toContain('contact');
+    for (const wrong of ['pki@example.com', 'tel:1', 'mailto:'])
+      expect((await asked(wrong)).join()).toContain('acme.contact[0]');
+  });
+
   test('est without credentials is refused', async () => {
     const [found] = await problems(est.replace(/username[^]*/, ''));
     expect(found).toContain('est.client_certificate: is missing, and so is username');
