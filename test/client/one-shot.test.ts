@@ -21,7 +21,7 @@ import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certi
 import { formatName } from '../../src/pki/x509/name.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { estuary, type Done } from '../main/commands/admin/support.ts';
-import { basicConstraints, makeClient, type Issuer } from '../support/certificates.ts';
+import { basicConstraints, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { makeEstCa, mayEnroll, type Answers, type EstCa } from '../support/est-ca.ts';
 import { csrOf, sendCertificates, sendStatus, type StandIn, type StandInRequest } from '../support/est-stand-in.ts';
@@ -242,6 +242,23 @@ describe('reenroll', () => {
     file('cas/root.cer', est.ca.der);
     const inDer = ['--ca', folder.file('cas'), '--cert', file('device.der', first.der), ...identity.slice(2)];
     expect(await estuary(['client', 'reenroll', '--url', standIn.url, ...inDer])).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('sends the chain of a certificate that came without it', async () => {
+    const issuing = await makeCa('CN=Issuing', { issuer: est.ca });
+    const device = await makeClient('CN=device', issuing);
+    let isAuthorized = false;
+    const answers: Answers = {
+      cacerts: (request) => sendCertificates(request, [issuing.der, est.ca.der]),
+      async simplereenroll(request) {
+        isAuthorized = request.socket.authorized;
+        sendCertificates(request, [await est.issue(csrOf(request))]);
+      },
+    };
+    standIn = await est.start(answers, { ca: encodePem('CERTIFICATE', est.ca.der) });
+    const cert = file('below.pem', encodePem('CERTIFICATE', device.der));
+    const done = await client('reenroll', '--cert', cert, '--key', file('below.key', pkcs8Pem(device.keys)));
+    expect([done.code, isAuthorized]).toEqual([0, true]);
   });
 
   test('renews the certificate of a client.toml', async () => {
