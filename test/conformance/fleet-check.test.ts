@@ -266,7 +266,9 @@ async function renewed(member: Member, client: ClientIdentity): Promise<ClientId
   const csr = csrFor(key, subject.der, findExtension(extensions, OID.subjectAltName)?.value);
   // The handshake may fail.
   const answer = await send(member, csr, 'simplereenroll', { client }).catch(() => undefined);
-  if (answer?.status === 202 || answer?.status === 503) return 202;
+  // A CA that has expired strands the holders whose paths need it; others wait for its next certificate.
+  const isStranded = answer?.text.includes('is not available') === true;
+  if (answer?.status === 202 || (answer?.status === 503 && !isStranded)) return 202;
   return answer?.status === 200 ? { cert: certificatePem(answer), key: key.pem } : undefined;
 }
 const mustRenew = async (member: Member, client: ClientIdentity) => {
