@@ -383,9 +383,25 @@ class StatesFleet {
       await this.#check();
       if (this.#counts.unavailable === 0) this.#report('the HSM was not missed');
       this.#hsm.moveBack();
+      await this.#untilHealthy();
     });
     for (const agent of this.#agents) if (agent.kind === 'plain') await this.#step(agent, 'renew');
     await this.#check();
+  }
+
+  /** Waits until the server, which tries the token again by both clocks, uses it. */
+  async #untilHealthy(): Promise<void> {
+    let seen = '';
+    for (let tries = 0; tries < 120; tries++) {
+      const { json } = await this.#admin('GET', '/admin/cas');
+      seen = itemsOf(json)
+        .map(({ label, health }) => `${String(label)} ${String(health)}`)
+        .join();
+      if (!seen.includes('down')) return;
+      this.#clock.time += 30_000;
+      await sleep(500);
+    }
+    this.#report(`not available after the HSM returned: ${seen}`);
   }
 
   async #rescue({ held }: Agent): Promise<void> {
