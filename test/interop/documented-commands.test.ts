@@ -149,7 +149,6 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'docs/internals/performance.md': {
     scripts: 'measures for minutes; test/scripts.slow.test.ts checks the options',
-    perf: 'needs the kernel of a machine that allows it',
   },
   'docs/internals/testing.md': { scripts: 'takes hours; test/scripts.slow.test.ts checks the options' },
   'docs/reference/command-line.md': {
