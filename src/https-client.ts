@@ -81,11 +81,14 @@ export interface HttpCaller {
   close(): void;
 }
 
+/** TLS options for configured CAs. RFC 5280 §6.1.1: an anchor need not be self-signed. @param ca undefined: those of Node.js */
+export const anchoredAt = <T>(ca: T | undefined) => (ca === undefined ? {} : { ca, allowPartialTrustChain: true });
+
 export class HttpClient implements HttpCaller {
   /** Without a path or a trailing slash. */
   readonly url: string;
   readonly #base: URL;
-  readonly #tls: ClientTls & { readonly rejectUnauthorized: true; readonly allowPartialTrustChain: boolean };
+  readonly #tls: ClientTls & { readonly rejectUnauthorized: true };
   readonly #agent: Agent;
   readonly #maxAnswer: number;
 
@@ -94,8 +97,7 @@ export class HttpClient implements HttpCaller {
     this.#base = new URL(url);
     this.url = this.#base.origin;
     // Regardless of NODE_TLS_REJECT_UNAUTHORIZED.
-    // RFC 5280 §6.1.1: an anchor need not be self-signed.
-    this.#tls = { ...tls, rejectUnauthorized: true, allowPartialTrustChain: tls.ca !== undefined };
+    this.#tls = { ...tls, rejectUnauthorized: true, ...anchoredAt(tls.ca) };
     this.#agent = new ProxiedAgent(this.#base, this.#tls, { keepAlive: true, timeout, maxSockets });
     this.#maxAnswer = maxAnswer;
   }

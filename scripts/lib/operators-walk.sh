@@ -1,4 +1,4 @@
-# Run by scripts/operators-walk as root of a machine of its own, without systemd and network.
+# Run by scripts/operators-walk as root on a separate machine, without systemd and network.
 set -Eeuo pipefail
 shopt -s inherit_errexit
 trap 'echo "failed at line $LINENO: $BASH_COMMAND" >&2; tail -n 20 /walk/*.log >&2 || true' ERR

@@ -1,7 +1,7 @@
 /** How events reach a receiver: a webhook, or a mail server. */
 import { createHmac } from 'node:crypto';
 import { clientTls } from '../ca/remote/client-tls.ts';
-import { HttpClient } from '../https-client.ts';
+import { anchoredAt, HttpClient } from '../https-client.ts';
 import type { ServiceMaterial } from '../config/material/material.ts';
 import type { NotificationConfig } from '../config/schema.ts';
 import { pemOf } from '../pki/x509/certificate.ts';
@@ -71,7 +71,7 @@ function mail({ host, port, security, username, password, from, to }: Smtp, mate
           ? {}
           : { auth: { user: username, pass: password?.reveal().toString('utf8') ?? '' } }),
         tls: {
-          ...(material?.trustAnchors && { ca: pemOf(material.trustAnchors), allowPartialTrustChain: true }),
+          ...anchoredAt(material?.trustAnchors && pemOf(material.trustAnchors)),
           minVersion: 'TLSv1.2',
         },
         connectionTimeout: MAIL_TIMEOUT,

@@ -9,7 +9,7 @@ import { caSection, certificatesOf, Estuary, itemsOf, section } from '../support
 import type { Answer } from '../support/https.ts';
 import { approve } from '../support/queued-requests.ts';
 import { requires } from '../support/requires.ts';
-import { GROUP, PASSWORD, READER, Slapd } from '../support/slapd.ts';
+import { GROUP, PASSWORD, Slapd, searchesAsReader } from '../support/slapd.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 
 const INVALID = '401 invalid username or password';
@@ -25,14 +25,8 @@ describe.skipIf(!requires('slapd'))('LDAP', () => {
     relay = await TcpRelay.start(slapd.ports.ldaps);
     estuary = await Estuary.start({
       configure: (config, dir) => {
-        writeFileSync(join(dir, 'directory-ca.pem'), slapd.ca);
-        writeFileSync(join(dir, 'reader'), `${READER.password}\n`, { mode: 0o600 });
         Object.assign(section(config, 'auth', 'ldap'), {
-          url: `ldaps://localhost:${relay.port}`,
-          trust_anchors: 'directory-ca.pem',
-          search_base: 'ou=devices,dc=example',
-          bind_dn: READER.dn,
-          bind_password_file: 'reader',
+          ...searchesAsReader(dir, slapd, relay.port),
           required_group: GROUP,
           attributes: ['employeeNumber'],
           timeout: 6,

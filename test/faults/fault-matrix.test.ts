@@ -22,7 +22,7 @@ import { ocspRequest } from '../support/ocsp.ts';
 import { freePort } from '../support/ports.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
-import { PASSWORD, READER, Slapd } from '../support/slapd.ts';
+import { PASSWORD, Slapd, searchesAsReader } from '../support/slapd.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { atEst, enrollAt, startFront } from '../support/upstream.ts';
@@ -384,15 +384,7 @@ beforeAll(async () => {
       write('crls/README', 'not a CRL');
       symlinkSync('nowhere', join(dir, 'crls/dangling'));
       section(config, 'tls', 'client_auth')['crl'] = 'crls';
-      write('directory-ca.pem', slapd.ca);
-      write('reader', READER.password);
-      Object.assign(section(config, 'auth', 'ldap'), {
-        url: `ldaps://localhost:${directory.port}`,
-        trust_anchors: 'directory-ca.pem',
-        search_base: 'ou=devices,dc=example',
-        bind_dn: READER.dn,
-        bind_password_file: 'reader',
-      });
+      Object.assign(section(config, 'auth', 'ldap'), searchesAsReader(dir, slapd, directory.port));
       const [tlsKey, cert] = ['tls/server.key', 'tls/server.pem'].map((name) => readFileSync(join(dir, name)));
       receiver = createServer({ key: tlsKey, cert }, (request, response) => {
         request.setEncoding('utf8').on('data', (body: string) => received.push(body));

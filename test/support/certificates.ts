@@ -220,3 +220,13 @@ export async function makeCrl(issuer: Issuer, spec: CrlSpec = {}): Promise<Buffe
   const signature = spec.sign?.(tbs) ?? (await createSignature(algorithm, issuer.keys.privateKey, issuer.kind, tbs));
   return sequence(tbs, algorithmDer, bitString(signature));
 }
+
+/** A name of each kind that is rare in certificates, as policies and records write it. */
+export const UNUSUAL_SANS = [
+  'upn:alice@a.example',
+  'hardware_module:1.3.6.1.4.1.9:00ab',
+  'permanent_identifier:1.3.6.1:serial 1',
+  'srv:_est.a.example',
+  'registered_id:1.3.6.1',
+  'other:1.2.3:0500',
+];

@@ -87,7 +87,7 @@ export class LogPipe extends FaultyLog {
   }
 }
 
-/** A file on a disk of its own, which is full at times. Needs root. */
+/** A file on a separate disk, which is full at times. Needs root. */
 export class LogFile extends FaultyLog {
   readonly fd: number;
   readonly #reader: number;

@@ -1,4 +1,4 @@
-/** The soft token of opencryptoki in a folder of its own. Its paths are compiled in, so its programs run in a mount namespace. */
+/** The soft token of opencryptoki in a separate folder. Its paths are compiled in, so its programs run in a mount namespace. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /** OpenLDAP's server with a small directory of devices, over LDAP with StartTLS and over LDAPS. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, extKeyUsage, ip, makeCa, makeClient, subjectAltName } from './certificates.ts';
@@ -11,6 +12,19 @@ import { killed, untilReady } from './spawned.ts';
 
 export const PASSWORD = 'correct horse';
 export const READER = { dn: 'cn=reader,dc=example', password: 'reads devices' };
+/** Writes the files, and returns the keys of `[auth.ldap]`, for a server that searches as the reader. */
+export function searchesAsReader(dir: string, { ca }: Pick<Slapd, 'ca'>, port: number) {
+  writeFileSync(join(dir, 'directory-ca.pem'), ca);
+  writeFileSync(join(dir, 'reader'), `${READER.password}\n`, { mode: 0o600 });
+  return {
+    url: `ldaps://localhost:${port}`,
+    trust_anchors: 'directory-ca.pem',
+    search_base: 'ou=devices,dc=example',
+    bind_dn: READER.dn,
+    bind_password_file: 'reader',
+  };
+}
+
 export const GROUP = 'cn=enrollers,dc=example';
 /** With a memberUid instead of a member. */
 export const POSIX_GROUP = 'cn=posix,dc=example';

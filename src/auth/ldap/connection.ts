@@ -2,6 +2,7 @@
 import { isIP, connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { Client, type Entry, type Filter, PasswordPolicyControl, PasswordPolicyError, ResultCodeError } from 'ldapts';
+import { anchoredAt } from '../../https-client.ts';
 
 /** The directory rejected the operation. */
 export class DirectoryRefusal extends Error {}
@@ -29,7 +30,7 @@ export class LdapConnection {
   readonly #sockets: Socket[] = [];
 
   private constructor({ url, ca, timeout }: LdapServer) {
-    const tls: ConnectionOptions = { ca, allowPartialTrustChain: ca !== undefined, minVersion: 'TLSv1.2' };
+    const tls: ConnectionOptions = { ...anchoredAt(ca), minVersion: 'TLSv1.2' };
     // The library would reconnect without StartTLS, and the next bind would send its password in the clear.
     const only = <T extends Socket>(socket: T): T => {
       this.#sockets.push(socket);

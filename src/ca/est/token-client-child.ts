@@ -9,7 +9,7 @@ import { named } from '../pkcs11/cryptoki.ts';
 import { requirePrivateKeys } from '../pkcs11/keys.ts';
 import { SessionPool } from '../pkcs11/sessions.ts';
 import { describeToken, findToken, logIn, type Token } from '../pkcs11/token.ts';
-import { HttpClient, TransportError, type HttpCall } from '../../https-client.ts';
+import { anchoredAt, HttpClient, TransportError, type HttpCall } from '../../https-client.ts';
 import type { TokenClientInit, TokenCallResult } from './token-client.ts';
 
 interface Opened {
@@ -38,7 +38,7 @@ async function open({ init, token, pool }: Opened): Promise<HttpClient> {
   const names = { token: token_label, manufacturer, model, serial, 'slot-id': slot, object: key_label, id: key_id };
   const key = privateKeyUri(names);
   const tls = {
-    ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+    ...anchoredAt(ca),
     cert,
     maxVersion,
     privateKeyEngine: engine,

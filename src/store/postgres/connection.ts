@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
 import { type EstuaryError, failed } from '../../errors.ts';
+import { anchoredAt } from '../../https-client.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
 import { isRefusedLogin, isRolledBack, isStatementError, messageOf, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
@@ -315,7 +316,7 @@ function tlsOptions(host: string, { sslmode }: PostgresUrl, tls: PostgresTls | u
     ...(sslmode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
     // The name to verify if the host is an address.
     host,
-    ...(tls?.anchors === undefined ? {} : { ca: tls.anchors, allowPartialTrustChain: true }),
+    ...anchoredAt(tls?.anchors),
     ...(tls?.certificate === undefined ? {} : { cert: tls.certificate }),
     ...(tls?.private_key === undefined ? {} : { key: tls.private_key }),
   };

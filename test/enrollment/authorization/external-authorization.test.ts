@@ -38,6 +38,7 @@ import {
   makeClient,
   subjectAltName,
   type Issuer,
+  UNUSUAL_SANS,
 } from '../../support/certificates.ts';
 import { buildCsr, commonName, extensionRequest, makeKey, san as sanOf, simpleCsr } from '../../support/csr.ts';
 import { pkcs8Pem } from '../../support/keys.ts';
@@ -280,14 +281,7 @@ describe('[ca.authorization]', () => {
   });
 
   test('names of every kind that the profile allows, with their policies; 503: others', async () => {
-    const sans = [
-      'upn:alice@a.example',
-      'hardware_module:1.3.6.1.4.1.9:00ab',
-      'permanent_identifier:1.3.6.1:serial 1',
-      'srv:_est.a.example',
-      'registered_id:1.3.6.1',
-      'other:1.2.3:0500',
-    ];
+    const sans = UNUSUAL_SANS;
     const kinds = sans.map((san) => (san.startsWith('other:') ? 'other:1.2.3' : (san.split(':')[0] ?? '')));
     const san = { ...plain.config.profile.san, allowed: kinds, max: 6, upn: ['[a-z]+@a\\.example'] };
     const ca = new Ca({ ...plain.config, profile: { ...plain.config.profile, san } }, plain.driver);

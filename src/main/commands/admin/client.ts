@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { codeOf, describe } from '../../../errors.ts';
+import { anchoredAt } from '../../../https-client.ts';
 import { CommandError, EXIT, UsageError } from '../command.ts';
 import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
@@ -159,8 +160,9 @@ function limit(request: ClientRequest): void {
 function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
   try {
     return createSecureContext({
-      ca: ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
-      allowPartialTrustChain: ca !== undefined,
+      ...(ca === undefined
+        ? { ca: [...getCACertificates('default'), ...getCACertificates('system')] }
+        : anchoredAt(ca)),
       cert,
       key,
     });
