@@ -1069,6 +1069,31 @@ export interface components {
             /** @description The label of the CA that signed it, or the further label that it will belong to. */
             ca: string;
         };
+        /** @description What a certificate contains. */
+        CertificateContent: {
+            /** @description Lower-case hex. */
+            serial: string;
+            /** @description RFC 4514. */
+            subject: string;
+            /** @description RFC 4514. */
+            issuer: string;
+            /** Format: date-time */
+            not_after: string;
+            /** @description `ec:P-256`, `rsa:2048`, `ed25519`, … */
+            key_type: string;
+            /** @description SHA-256 of the SubjectPublicKeyInfo, hex. */
+            spki_sha256: string;
+            /** @description `ecdsaWithSHA256`, … */
+            signature_algorithm: string;
+            extensions: {
+                /** @description Its name in RFC 5280, or its OID. */
+                name: string;
+                /** @description As encoded. */
+                critical: boolean;
+                /** @description For people; hex if unknown. */
+                values: string[];
+            }[];
+        };
         /** @description An issued certificate, with its PEM. */
         CertificateDetails: {
             /** @description Lower-case hex. */
@@ -1101,11 +1126,13 @@ export interface components {
             archived_key_id: string | null;
             /** @description Empty if a restored store knows the certificate only from the audit log. */
             pem: string;
+            content: components["schemas"]["CertificateContent"] | null;
         };
         /** @description The chain of a certificate. */
         CertificateChain: {
             /** @description PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured. */
             chain: string[];
+            contents: components["schemas"]["CertificateContent"][];
         };
         /** @description A set of names at a label, with its device, if it has one. Absent facts are null. */
         Holder: {
@@ -1789,6 +1816,25 @@ export interface components {
             certificate: string | null;
             /** @description PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates. */
             chain: string[];
+        };
+        /** @description A CA, with what the certificates of its chain contain. */
+        CaDetails: {
+            label: string;
+            /** @description For a further label: the CA whose key signs. */
+            ca?: string;
+            /** @description Serves requests without a label. */
+            default: boolean;
+            /** @description `file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`. */
+            driver: string;
+            subject: string | null;
+            not_after: string | null;
+            days_left: number | null;
+            /** @enum {string} */
+            health: "ok" | "degraded" | "down";
+            certificate: string | null;
+            /** @description PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates. */
+            chain: string[];
+            contents: components["schemas"]["CertificateContent"][];
         };
         /** @description CRL and OCSP of a CA. */
         CaRevocation: {
@@ -5610,13 +5656,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A configured CA, or a further label of one. */
+            /** @description A CA, with what the certificates of its chain contain. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ca"];
+                    "application/json": components["schemas"]["CaDetails"];
                 };
             };
             /** @description A parameter or the body is malformed. The message names the field. */

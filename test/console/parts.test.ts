@@ -7,26 +7,12 @@ import { chain, GENESIS_HASH } from '../../src/audit/record.ts';
 import { hashOf } from '../../console/src/shared/audit-hash.ts';
 import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/shared/audit-types.ts';
 import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
-import { parseGeneralNameText } from '../../src/pki/x509/general-name.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/shared/csv.ts';
 import { isUuid, serialOf } from '../../console/src/shared/find.ts';
 import { inWords, type Happened } from '../../console/src/pages/history-words.ts';
 import { profileInWords } from '../../console/src/pages/profile-words.ts';
 import { ago, dateOf, exactTime, shortTime, startOfDay } from '../../console/src/ui/time.ts';
-import { readCertificate } from '../../console/src/x509/certificate.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
-import {
-  basicConstraints,
-  dns,
-  email,
-  extKeyUsage,
-  ip,
-  keyUsage,
-  makeCertificate,
-  subjectAltName,
-  uri,
-} from '../support/certificates.ts';
 
 test('the console offers every kind of audit event that there is', () => {
   expect(SHOWN_TYPES).toEqual(AUDIT_TYPES);
@@ -185,66 +171,6 @@ describe('times', () => {
   ])('the day %s in %s begins at %s', (date, zone, start) => {
     expect(startOfDay(date, zone)).toBe(start);
     if (start !== undefined) expect(dateOf(start, zone)).toBe(date);
-  });
-});
-
-describe('a certificate read out', () => {
-  test('its names, times, key and extensions', async () => {
-    const kinds = [
-      'upn:\u00fc@a.example',
-      'hardware_module:1.3.6.1.4.1.9:00ab',
-      'permanent_identifier:1.3.6.1:serial 1',
-      'permanent_identifier::serial 1',
-      'permanent_identifier:1.3.6.1:',
-      'srv:_est.a.example',
-      'registered_id:1.3.6.1',
-      'other:1.2.3:0500',
-      'other:1.2.3:30030c0161',
-    ];
-    const { der } = await makeCertificate({
-      subject: 'CN=press-1,O=A\\, B',
-      extensions: [
-        basicConstraints(false),
-        keyUsage('digitalSignature', 'keyAgreement'),
-        extKeyUsage('1.3.6.1.5.5.7.3.2', '1.2.3.4'),
-        subjectAltName(
-          dns('a.example'),
-          email('a@example'),
-          uri('https://a.example/'),
-          ip('192.0.2.1'),
-          ip('2001:db8::1'),
-          ...kinds.map(parseGeneralNameText),
-        ),
-      ],
-    });
-    const read = readCertificate(encodePem('CERTIFICATE', der));
-    expect(read).toMatchObject({ subject: 'CN=press-1,O=A\\, B', issuer: 'CN=press-1,O=A\\, B', key: 'EC P-256' });
-    expect(read?.notAfter).toMatch(/^20\d\d-\d\d-\d\dT00:00:00Z$/);
-    expect(read?.extensions.map(({ name, lines }) => [name, lines])).toEqual([
-      ['Basic constraints', ['not a CA']],
-      ['Key usage', ['digital signature', 'key agreement']],
-      ['Extended key usage', ['TLS client', '1.2.3.4']],
-      [
-        'Subject alternative names',
-        [
-          'DNS:a.example',
-          'email:a@example',
-          'URI:https://a.example/',
-          'IP:192.0.2.1',
-          'IP:2001:db8:0:0:0:0:0:1',
-          ...kinds,
-        ],
-      ],
-    ]);
-  });
-
-  test.each([
-    '',
-    'nothing',
-    encodePem('CERTIFICATE', Buffer.from('3003020101', 'hex')),
-    encodePem('CERTIFICATE', Buffer.from('3084ffffffff', 'hex')),
-  ])('malformed input is undefined: %j', (pem) => {
-    expect(readCertificate(pem)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 /** The CAs: their health, chain, profile, CRL and OCSP. */
 import { adminPath, call } from '../api/client.ts';
-import type { Ca, OverviewRecord } from '../api/types.ts';
+import type { Ca, CaPage, OverviewRecord } from '../api/types.ts';
 import { link } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, type Fact, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
@@ -8,7 +8,6 @@ import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
-import { readCertificate } from '../x509/certificate.ts';
 import { Revocation } from './ca-revocation.tsx';
 import { Extensions } from './certificate.tsx';
 import { Chain } from './chain.tsx';
@@ -42,7 +41,7 @@ export function Cas({ id }: { readonly id: string | undefined }) {
 }
 
 function CaDetails({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad(`ca ${label}`, (signal) => call<Ca>(adminPath('cas', label), { signal }));
+  const { loaded, again } = useLoad(`ca ${label}`, (signal) => call<CaPage>(adminPath('cas', label), { signal }));
   return (
     <>
       <Heading title={label} {...(loaded.state === 'ready' ? { lead: <Badge of={loaded.value.health} /> } : {})}>
@@ -59,8 +58,8 @@ function CaDetails({ label }: { readonly label: string }) {
   );
 }
 
-function Details({ ca }: { readonly ca: Ca }) {
-  const read = ca.certificate === null ? undefined : readCertificate(ca.certificate);
+function Details({ ca }: { readonly ca: CaPage }) {
+  const [own] = ca.contents;
   return (
     <>
       <div class="columns">
@@ -72,8 +71,8 @@ function Details({ ca }: { readonly ca: Ca }) {
               ca.ca !== undefined && ['Signed by', ca.ca],
               ['Default CA', ca.default ? 'yes, for requests without a label' : 'no'],
               ['Valid until', <Moment at={ca.not_after} />],
-              ['Key', read?.key ?? ''],
-              ['Serial number', <code>{read?.serial ?? ''}</code>],
+              ['Key', own?.key_type ?? ''],
+              ['Serial number', <code>{own?.serial ?? ''}</code>],
             ]}
           />
         </Panel>
@@ -89,13 +88,13 @@ function Details({ ca }: { readonly ca: Ca }) {
             </button>
           }
         >
-          <Chain pems={ca.chain} />
+          <Chain of={ca.contents} />
         </Panel>
         <CaHealth label={ca.ca ?? ca.label} />
         <Revocation label={ca.label} />
       </div>
       <Profile label={ca.label} />
-      {read !== undefined && <Extensions of={read} />}
+      {own !== undefined && <Extensions of={own} />}
     </>
   );
 }

@@ -1,14 +1,13 @@
 /** One certificate: its content, its requester, its chain, and its revocation. */
 import { useState } from 'preact/hooks';
 import { adminPath, call } from '../api/client.ts';
-import type { CertificateChain, CertificatePage } from '../api/types.ts';
+import type { CertificateChain, CertificateContent, CertificatePage } from '../api/types.ts';
 import { link, route } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, saveFile } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
-import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 import { Chain } from './chain.tsx';
 import { History } from './history.tsx';
 import { EndRescue } from './rescue.tsx';
@@ -34,12 +33,11 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
   const [isRevoking, setRevoking] = useState(false);
   const [isReleasing, setReleasing] = useState(false);
   const [isEnding, setEnding] = useState(false);
-  const read = readCertificate(certificate.pem);
-  const { serial, subject, sans, pem } = certificate;
+  const { serial, subject, sans, pem, content } = certificate;
   return (
     <>
       <Heading title={subject === '' ? 'No subject' : subject} lead={<Badge of={certificate.status} />}>
-        {pem !== '' && <Downloads name={serial} pem={pem} der={read?.der} />}
+        {pem !== '' && <Downloads name={serial} pem={pem} />}
         {certificate.rescue_until !== null && may('ra') && (
           <button type="button" onClick={() => setEnding(true)}>
             End the pass …
@@ -62,13 +60,13 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
             of={[
               ['Subject', subject],
               ['Other names', <Names of={sans} />],
-              ['Issuer', read?.issuer ?? ''],
+              ['Issuer', content?.issuer ?? ''],
               ['Serial number', <code>{serial}</code>],
               ['Valid from', <Moment at={certificate.not_before} />],
               ['Valid until', <Moment at={certificate.not_after} />],
               certificate.rescue_until !== null && ['One more renewal until', <Moment at={certificate.rescue_until} />],
-              ['Key', read?.key ?? ''],
-              ['Signature', read?.signature ?? ''],
+              ['Key', content?.key_type ?? ''],
+              ['Signature', content?.signature_algorithm ?? ''],
               ['SHA-256', <code>{certificate.fingerprint_sha256}</code>],
               certificate.revoked_at !== null && ['Revoked', <Moment at={certificate.revoked_at} />],
               certificate.revoked_at !== null && ['Reason', certificate.reason],
@@ -99,7 +97,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
           />
         </Panel>
       </div>
-      {read !== undefined && <Extensions of={read} />}
+      {content !== null && <Extensions of={content} />}
       <IssuerChain certificate={certificate} />
       <History request={certificate.request_id} />
       {isRevoking && <RevokeCertificate certificate={certificate} onClose={() => setRevoking(false)} done={changed} />}
@@ -111,36 +109,27 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
   );
 }
 
-function Downloads({
-  name,
-  pem,
-  der,
-}: {
-  readonly name: string;
-  readonly pem: string;
-  readonly der: Uint8Array | undefined;
-}) {
+function Downloads({ name, pem }: { readonly name: string; readonly pem: string }) {
+  const der = () => Uint8Array.from(atob(pem.replace(/-----[^-]+-----/g, '')), (octet) => octet.charCodeAt(0));
   return (
     <>
       <button type="button" onClick={() => saveFile(`${name}.pem`, 'application/x-pem-file', pem)}>
         PEM
       </button>
-      {der !== undefined && (
-        <button type="button" onClick={() => saveFile(`${name}.cer`, 'application/pkix-cert', Uint8Array.from(der))}>
-          DER
-        </button>
-      )}
+      <button type="button" onClick={() => saveFile(`${name}.cer`, 'application/pkix-cert', der())}>
+        DER
+      </button>
     </>
   );
 }
 
-export function Extensions({ of: { extensions } }: { readonly of: ReadCertificate }) {
+export function Extensions({ of: { extensions } }: { readonly of: CertificateContent }) {
   return (
     <Panel title="Extensions">
       <Facts
-        of={extensions.map(({ name, isCritical, lines }) => [
-          isCritical ? `${name} (critical)` : name,
-          <Names of={lines} />,
+        of={extensions.map(({ name, critical, values }) => [
+          critical ? `${name} (critical)` : name,
+          <Names of={values} />,
         ])}
       />
     </Panel>
@@ -168,11 +157,11 @@ function IssuerChain({ certificate: { serial, ca, subject } }: { readonly certif
       }
     >
       <Show of={loaded} again={again} lines={2}>
-        {({ chain }) =>
-          chain.length === 0 ? (
+        {({ contents }) =>
+          contents.length === 0 ? (
             <p class="fine">Unknown: the CA is no longer configured, or a backup was restored.</p>
           ) : (
-            <Chain pems={chain} leaf={subject === '' ? 'No subject' : subject} />
+            <Chain of={contents} leaf={subject === '' ? 'No subject' : subject} />
           )
         }
       </Show>

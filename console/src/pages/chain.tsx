@@ -1,16 +1,15 @@
 /** Draws a chain from the root down. */
+import type { CertificateContent } from '../api/types.ts';
 import { Moment } from '../ui/bits.tsx';
-import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 
 interface ChainProps {
   /** From the issuing CA to the root, then the certificates of rollovers. */
-  readonly pems: readonly string[];
+  readonly of: readonly CertificateContent[];
   /** The subject of the certificate below. */
   readonly leaf?: string;
 }
 
-export function Chain({ pems, leaf }: ChainProps) {
-  const all = pems.flatMap((pem) => readCertificate(pem) ?? []);
+export function Chain({ of: all, leaf }: ChainProps) {
   const path = pathOf(all);
   const others = all.filter((certificate) => !path.includes(certificate));
   return (
@@ -40,7 +39,7 @@ export function Chain({ pems, leaf }: ChainProps) {
 }
 
 /** From the first certificate to the self-signed one. */
-function pathOf(all: readonly ReadCertificate[]): ReadCertificate[] {
+function pathOf(all: readonly CertificateContent[]): CertificateContent[] {
   const path = all.slice(0, 1);
   for (let top = path[0]; top !== undefined && top.issuer !== top.subject;) {
     const issuer: string = top.issuer;
@@ -50,12 +49,12 @@ function pathOf(all: readonly ReadCertificate[]): ReadCertificate[] {
   return path;
 }
 
-function Link({ of }: { readonly of: ReadCertificate }) {
+function Link({ of }: { readonly of: CertificateContent }) {
   return (
     <li>
       <strong>{of.subject}</strong>
       <span class="fine">
-        {of.key}, until <Moment at={of.notAfter} />
+        {of.key_type}, until <Moment at={of.not_after} />
       </span>
     </li>
   );

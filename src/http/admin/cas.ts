@@ -8,6 +8,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { crlAge } from '../../publication/crl-publisher.ts';
 import { accessEvent } from './access.ts';
+import { CertificateContent, certificateContents } from './certificate-content.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { listQuery, pageOf, route } from './route.ts';
@@ -27,6 +28,11 @@ const CaRecord = titled('Ca', 'A configured CA, or a further label of one.', {
   chain: Texts(
     'PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates.',
   ),
+});
+
+const CaPage = titled('CaDetails', 'A CA, with what the certificates of its chain contain.', {
+  ...CaRecord.properties,
+  contents: Type.Array(CertificateContent),
 });
 
 const Responder = Type.Object({
@@ -92,8 +98,11 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
     call: 'GET /admin/cas/:label',
     access: ['operator'],
     summary: 'Get one CA',
-    response: { 200: CaRecord },
-    handler: (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
+    response: { 200: CaPage },
+    handler: async (request) => {
+      const ca = deps.cas.find(request.params.label);
+      return { ...(await caRecord(ca, deps, monitor)), contents: certificateContents(ca.driver.chain()) };
+    },
   });
 
   route(app, {

@@ -12,6 +12,7 @@ import type {
 import type { RescueStore } from '../../store/rescue-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
+import { CertificateContent, certificateContents } from './certificate-content.ts';
 import { listRoute, route } from './route.ts';
 import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
 import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
@@ -63,6 +64,7 @@ const CertificatePage = titled('CertificateDetails', 'An issued certificate, wit
   ...CertificateRecord.properties,
   archived_key_id: nullable(Text('The identifier of the private key in the key archive, if it was archived.')),
   pem: Text('Empty if a restored store knows the certificate only from the audit log.'),
+  content: nullable(CertificateContent),
 });
 
 const Import = requestBody('CertificateImport', 'A certificate from a backup, or from before a migration.', {
@@ -123,15 +125,17 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
         chain: Texts(
           'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
         ),
+        contents: Type.Array(CertificateContent),
       }),
     },
     handler: async (request) => {
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
       // A restored store may know it only from the audit log.
-      if (ca === undefined || row.der.length === 0) return { chain: [] };
+      if (ca === undefined || row.der.length === 0) return { chain: [], contents: [] };
       const [, ...path] = await pathOf(parseCertificate(row.der), [...ca.certificates, ...ca.renewalIssuers]);
-      return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
+      const ders = path.map(({ der }) => der);
+      return { chain: ders.map((der) => encodePem('CERTIFICATE', der)), contents: certificateContents(ders) };
     },
   });
 
@@ -218,6 +222,7 @@ function certificatePage(row: CertificateRow & Rescued, now: number): Static<typ
     ...certificateRecord(row, now),
     archived_key_id: row.archived_key_id,
     pem: row.der.length === 0 ? '' : encodePem('CERTIFICATE', row.der),
+    content: certificateContents([row.der])[0] ?? null,
   };
 }
 

@@ -37,6 +37,10 @@ describe('GET /admin/cas', () => {
       health: 'ok',
       certificate: expect.stringContaining('BEGIN CERTIFICATE') as string,
       chain: [expect.anything(), expect.anything()],
+      contents: [
+        expect.objectContaining({ subject: 'CN=devices,O=Estuary', not_after: body.not_after, key_type: 'ec:P-256' }),
+        expect.objectContaining({ issuer: body.contents[0]?.issuer }),
+      ],
     });
     const chain = body.chain.map((pem) => new X509Certificate(pem));
     expect(chain[0]?.raw).toEqual(new X509Certificate(body.certificate ?? '').raw);
@@ -242,6 +246,7 @@ describe('GET /admin/certificates/{serial}/chain', () => {
     for (const { serial } of [gone, lost])
       expect(await ask(api, 'get', '/admin/certificates/{serial}/chain', 200, { path: { serial } })).toEqual({
         chain: [],
+        contents: [],
       });
     expect(failure(await api.call('GET', '/admin/certificates/00ff/chain')).code).toBe('CERTIFICATE_NOT_FOUND');
   });

@@ -128,10 +128,11 @@ describe('GET /admin/certificates', () => {
 
   it('shows one certificate with its PEM, which is the certificate that was issued', async () => {
     const response = await api.call('GET', `/admin/certificates/${one.serial}`);
-    const { pem, ...record } = response.json();
+    const { pem, content, ...record } = response.json();
     const [listed] = (await list(`serial=${one.serial}`)).items;
     expect(record).toEqual({ ...listed, archived_key_id: null });
     expect(new X509Certificate(pem).raw).toEqual(one.der);
+    expect(content).toMatchObject({ serial: one.serial, issuer: 'CN=devices,O=Estuary', key_type: 'ec:P-256' });
   });
 
   it('tells when and why one was revoked', async () => {
