@@ -69,14 +69,14 @@ function Shell({ session }: { readonly session: Session }) {
           {may('ra', 'auditor') && <FindField />}
           <nav aria-label="Pages">
             <ul>
-              {PLACES.filter((place) => may(...place.roles)).map((one) => (
-                <li key={one.path}>
+              {PLACES.filter((place) => may(...place.roles)).map((item) => (
+                <li key={item.path}>
                   <a
-                    href={link(one.path === '' ? [] : [one.path])}
-                    {...(one === place ? { 'aria-current': 'page' as const } : {})}
+                    href={link(item.path === '' ? [] : [item.path])}
+                    {...(item === place ? { 'aria-current': 'page' as const } : {})}
                   >
-                    {one.title}
-                    {shortcuts.value === 'on' && <kbd aria-hidden="true">g {one.key}</kbd>}
+                    {item.title}
+                    {shortcuts.value === 'on' && <kbd aria-hidden="true">g {item.key}</kbd>}
                   </a>
                 </li>
               ))}

@@ -50,7 +50,7 @@ export function createRouter(
     const issuer = new Ca(material.table, driver, { ...common, ...material, fault });
     return [
       issuer,
-      ...further.map((one) => new Ca(one.table, underProfileOf(one, driver), { ...common, ...one, issuer })),
+      ...further.map((label) => new Ca(label.table, underProfileOf(label, driver), { ...common, ...label, issuer })),
     ];
   });
   return new CaRouter(cas);

@@ -265,8 +265,8 @@ export class ClientIssuers {
     return this.#options.all().some(({ knownCertificates, renewalIssuers }) => {
       const [own] = knownCertificates;
       if (own === undefined) return false;
-      const isOwn = (one: Certificate): boolean =>
-        namesMatch(one.subject, own.subject) && isOneOf([one], knownCertificates);
+      const isOwn = (certificate: Certificate): boolean =>
+        namesMatch(certificate.subject, own.subject) && isOneOf([certificate], knownCertificates);
       return path.some(isOwn) || isOneOf(path, renewalIssuers);
     });
   }

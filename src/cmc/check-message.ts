@@ -13,7 +13,7 @@ const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', '
 /** RFC 6402 §2.12: only an authorized RA may make these statements. @throws CmcRefusal 403 badIdentity */
 function checkRaControls({ controls }: Message, sender: Sender): void {
   if (isRa(sender)) return;
-  const found = controls.find(({ name }) => RA_ONLY.some((one) => one === name));
+  const found = controls.find(({ name }) => RA_ONLY.some((control) => control === name));
   if (found !== undefined)
     throw notAllowed(found.bodyPartID, `Only a registration authority may send the control ${found.name}.`);
 }

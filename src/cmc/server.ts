@@ -192,9 +192,10 @@ export class CmcServer {
     const outcomes = await requests.process(message, sender, witness, base);
     const each = async <N extends ControlName>(
       name: N,
-      work: (one: ReturnType<typeof controlsNamed<N>>[number]) => Promise<PartOutcome>,
+      work: (control: ReturnType<typeof controlsNamed<N>>[number]) => Promise<PartOutcome>,
     ): Promise<void> => {
-      for (const one of controlsNamed(controls, name)) outcomes.push(await outcomeOf(one.bodyPartID, () => work(one)));
+      for (const named of controlsNamed(controls, name))
+        outcomes.push(await outcomeOf(named.bodyPartID, () => work(named)));
     };
     const identification = control(message, 'identification')?.value;
     await each('queryPending', ({ bodyPartID, value }) => pending.query(bodyPartID, value, sender, base));

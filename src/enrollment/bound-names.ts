@@ -129,7 +129,7 @@ function isSubjectOf(certificate: Certificate, judged: Judged): boolean {
   const own = certificate.subject.rdns.flat();
   const others = subject.rdns
     .flat()
-    .filter(({ type, text }) => !own.some((one) => one.type === type && one.text === text));
+    .filter(({ type, text }) => !own.some((known) => known.type === type && known.text === text));
   return others.length > 0 && others.every((attribute) => allowsAttribute(judged, attribute));
 }
 

@@ -194,10 +194,10 @@ export class RemoteRequests {
 
   /** Another request with the same key may have been issued meanwhile. */
   async #unrecorded(row: RequestRow, found: readonly Found[]): Promise<Buffer | undefined> {
-    for (const one of found) {
-      if (!('certificate' in one)) continue;
-      const { serialNumber } = parseCertificate(one.certificate);
-      if ((await this.#store.getCertificates(serialNumber, row.ca)).length === 0) return one.certificate;
+    for (const outcome of found) {
+      if (!('certificate' in outcome)) continue;
+      const { serialNumber } = parseCertificate(outcome.certificate);
+      if ((await this.#store.getCertificates(serialNumber, row.ca)).length === 0) return outcome.certificate;
     }
     return undefined;
   }

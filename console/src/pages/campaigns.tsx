@@ -61,7 +61,7 @@ function CampaignList() {
             <Table
               caption="Campaigns"
               columns={COLUMNS}
-              items={items.map((one, n) => ({ ...one, n }))}
+              items={items.map((campaign, n) => ({ ...campaign, n }))}
               id={({ id }) => id}
             />
           )

@@ -152,16 +152,19 @@ async function certificates(text: string, signal: AbortSignal): Promise<readonly
     ...queries.map((query) => list<Certificate>('/admin/certificates', query, signal)),
   ]);
   const all = [...(ofRequest?.certificates ?? []), ...found.flat()];
-  return [...new Map(all.map((one) => [`${one.ca} ${one.serial}`, one])).values()].map((one) => ({
-    id: `${one.ca} ${one.serial}`,
-    name: one.subject === '' ? 'no subject' : one.subject,
-    href: certificateLink(one),
-    about: (
-      <>
-        <Badge of={one.status} /> {one.label ?? one.ca}, expires <Time at={one.not_after} />, {one.serial}
-      </>
-    ),
-  }));
+  return [...new Map(all.map((certificate) => [`${certificate.ca} ${certificate.serial}`, certificate])).values()].map(
+    (certificate) => ({
+      id: `${certificate.ca} ${certificate.serial}`,
+      name: certificate.subject === '' ? 'no subject' : certificate.subject,
+      href: certificateLink(certificate),
+      about: (
+        <>
+          <Badge of={certificate.status} /> {certificate.label ?? certificate.ca}, expires{' '}
+          <Time at={certificate.not_after} />, {certificate.serial}
+        </>
+      ),
+    }),
+  );
 }
 
 async function audit(text: string, signal: AbortSignal): Promise<readonly Hit[]> {
@@ -172,17 +175,17 @@ async function audit(text: string, signal: AbortSignal): Promise<readonly Hit[]>
     ...(isUuid(text) ? [{ request_id: text }] : []),
   ];
   const found = await Promise.all(queries.map((query) => list<AuditRecord>('/admin/audit', query, signal)));
-  const all = [...new Map(found.flat().map((one) => [one.seq, one])).values()];
+  const all = [...new Map(found.flat().map((record) => [record.seq, record])).values()];
   return all
-    .sort((one, other) => other.seq - one.seq)
-    .map((one) => ({
-      id: String(one.seq),
-      name: inWords(one),
-      href: link(['audit', String(one.seq)], { at: one.time }),
+    .sort((a, b) => b.seq - a.seq)
+    .map((record) => ({
+      id: String(record.seq),
+      name: inWords(record),
+      href: link(['audit', String(record.seq)], { at: record.time }),
       about: (
         <>
-          {one.subject !== undefined && `${one.subject}, `}
-          <Time at={one.time} />
+          {record.subject !== undefined && `${record.subject}, `}
+          <Time at={record.time} />
         </>
       ),
     }));
@@ -226,13 +229,13 @@ const GROUPS: readonly Group[] = [
     roles: ['ra', 'auditor'],
     all: (search) => link(['requests'], { search }),
     find: async (search, signal) =>
-      (await list<QueuedRequest>('/admin/requests', { search }, signal)).map((one) => ({
-        id: one.id,
-        name: one.subject === '' ? 'no subject' : one.subject,
-        href: link(['requests', one.id]),
+      (await list<QueuedRequest>('/admin/requests', { search }, signal)).map((request) => ({
+        id: request.id,
+        name: request.subject === '' ? 'no subject' : request.subject,
+        href: link(['requests', request.id]),
         about: (
           <>
-            <Badge of={one.status} /> {one.ca}, by {one.requester}, <Time at={one.created_at} />
+            <Badge of={request.status} /> {request.ca}, by {request.requester}, <Time at={request.created_at} />
           </>
         ),
       })),

@@ -41,10 +41,16 @@ interface Trouble {
 }
 
 function troubles({ store, cas, dependencies, faults, nodes, reload, certificates }: HealthRecord): readonly Trouble[] {
-  const health = (what: string, one: HealthRecord['store'], href?: string): readonly Trouble[] =>
-    one.health === 'ok'
+  const health = (what: string, report: HealthRecord['store'], href?: string): readonly Trouble[] =>
+    report.health === 'ok'
       ? []
-      : [{ what: `${what} is ${one.health}`, isDown: one.health === 'down', ...(href === undefined ? {} : { href }) }];
+      : [
+          {
+            what: `${what} is ${report.health}`,
+            isDown: report.health === 'down',
+            ...(href === undefined ? {} : { href }),
+          },
+        ];
   return [
     ...health('the store', store),
     ...cas.flatMap((ca) => health(`CA ${ca.label}`, ca, link(['cas', ca.label]))),

@@ -98,7 +98,7 @@ export function Filters({ of, search, tools = false }: FiltersProps) {
   const inLine = rest.filter(isInLine);
   const behind = rest.filter((filter) => !isInLine(filter));
   const active = behind.filter(({ name }) => query[name] !== undefined);
-  const one = (filter: Filter) => <FilterField key={filter.name} filter={filter} now={query[filter.name] ?? ''} />;
+  const field = (filter: Filter) => <FilterField key={filter.name} filter={filter} now={query[filter.name] ?? ''} />;
   return (
     <form
       class="filters"
@@ -107,12 +107,12 @@ export function Filters({ of, search, tools = false }: FiltersProps) {
       key={JSON.stringify([path, query])}
       onSubmit={submitted(read)}
     >
-      {first !== undefined && one(first)}
-      {inLine.map(one)}
+      {first !== undefined && field(first)}
+      {inLine.map(field)}
       {behind.length > 0 && (
         <Drop label={active.length === 0 ? 'Filters' : `Filters (${active.length})`}>
           <div class="drop-fields">
-            {behind.map(one)}
+            {behind.map(field)}
             <button type="submit">Apply</button>
           </div>
         </Drop>
@@ -137,7 +137,7 @@ function Chip({ filter, value }: { readonly filter: Filter; readonly value: stri
   const words =
     kind === 'date'
       ? dateOf(value, timeZone.value)
-      : (choicesOf(filter, value)?.find(([one]) => one === value)?.[1] ?? value);
+      : (choicesOf(filter, value)?.find(([choice]) => choice === value)?.[1] ?? value);
   return (
     <button
       type="button"

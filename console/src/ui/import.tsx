@@ -49,7 +49,7 @@ interface Import {
 const imports = signal<ReadonlyMap<string, Import>>(new Map());
 
 function change(path: string, now: Import | undefined): void {
-  const others = [...imports.value].filter(([one]) => one !== path);
+  const others = [...imports.value].filter(([key]) => key !== path);
   imports.value = new Map(now === undefined ? others : [...others, [path, now]]);
 }
 

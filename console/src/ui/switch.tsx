@@ -12,9 +12,9 @@ export function Switch<T extends string>({ name, legend, of, value }: SwitchProp
   return (
     <fieldset class="switch">
       <legend class="visually-hidden">{legend}</legend>
-      {of.map(([one, words]) => (
-        <label key={one}>
-          <input type="radio" name={name} checked={value.value === one} onChange={() => (value.value = one)} />
+      {of.map(([choice, words]) => (
+        <label key={choice}>
+          <input type="radio" name={name} checked={value.value === choice} onChange={() => (value.value = choice)} />
           {words}
         </label>
       ))}

@@ -65,9 +65,9 @@ export function LabelField({ name, label, value = '', required = false }: LabelF
       {(attributes) => (
         <select {...attributes}>
           {own === undefined && !required && <option value="">any</option>}
-          {all.map((one) => (
-            <option key={one} value={one} selected={one === chosen}>
-              {one}
+          {all.map((value) => (
+            <option key={value} value={value} selected={value === chosen}>
+              {value}
             </option>
           ))}
         </select>

@@ -54,4 +54,4 @@ export class AccountLookup {
   }
 }
 
-const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();

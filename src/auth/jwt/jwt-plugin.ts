@@ -160,8 +160,8 @@ function bearerToken(authorization: string | undefined): string | undefined {
 }
 
 function checkRequired(claims: JWTPayload, required: readonly string[]): void {
-  for (const one of required) {
-    const [name = '', ...rest] = one.split('=');
+  for (const claim of required) {
+    const [name = '', ...rest] = claim.split('=');
     const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
     const texts = textsOf(value);
     // RFC 8693 §4.2: the values of a scope are one text.

@@ -231,20 +231,23 @@ function isRejected(error: unknown): boolean {
 
 /** Not the user's fault: the provider cannot be reached. */
 function isUnavailable(error: unknown): boolean {
-  for (let one: unknown = error; one instanceof Error; one = one.cause) if (one instanceof TransportError) return true;
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof TransportError) return true;
   return false;
 }
 
 /** An error with its causes. Contains no secret: a code is worth nothing after its use. */
 function chainOf(error: unknown): string {
   const parts: string[] = [];
-  let one: unknown = error;
-  for (; one instanceof Error && parts.length < 4; one = one.cause) {
-    parts.push(describe(one));
-    if (one instanceof client.ResponseBodyError || one instanceof client.AuthorizationResponseError)
-      parts.push(...[one.error, one.error_description ?? ''].filter(Boolean).map((text) => cutText(text, MAX_TEXT)));
+  let cause: unknown = error;
+  for (; cause instanceof Error && parts.length < 4; cause = cause.cause) {
+    parts.push(describe(cause));
+    if (cause instanceof client.ResponseBodyError || cause instanceof client.AuthorizationResponseError)
+      parts.push(
+        ...[cause.error, cause.error_description ?? ''].filter(Boolean).map((text) => cutText(text, MAX_TEXT)),
+      );
   }
-  return parts.length === 0 ? describe(error) : [...parts, ...comparisonOf(one)].join(': ');
+  return parts.length === 0 ? describe(error) : [...parts, ...comparisonOf(cause)].join(': ');
 }
 
 /** What the library compared: often an issuer, with and without a slash at its end. */

@@ -261,8 +261,8 @@ export class AcmeUpstream implements Upstream {
       const { json: authorization, retryAfter } = await this.#acme.post(authorizationUrl, undefined);
       const name = orderedName(authorization, request);
       const isPending = isOpen && authorization['status'] === 'pending';
-      const one = await this.#prove(authorization, { name, isPending, work });
-      if (one !== undefined) waiting.push({ ...one, retryAfter: one.retryAfter ?? retryAfter });
+      const proving = await this.#prove(authorization, { name, isPending, work });
+      if (proving !== undefined) waiting.push({ ...proving, retryAfter: proving.retryAfter ?? retryAfter });
     }
     if (!isOpen) work.isInherited = false;
     const [first] = waiting;

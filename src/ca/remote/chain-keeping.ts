@@ -59,5 +59,5 @@ export class ChainKeeping {
   }
 }
 
-export const isSameChain = (one: readonly Certificate[], other: readonly Certificate[]): boolean =>
-  one.length === other.length && one.every(({ fingerprint }, index) => fingerprint === other[index]?.fingerprint);
+export const isSameChain = (a: readonly Certificate[], b: readonly Certificate[]): boolean =>
+  a.length === b.length && a.every(({ fingerprint }, index) => fingerprint === b[index]?.fingerprint);

@@ -214,8 +214,8 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
     await store.changeDevice(row, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
-  for await (const one of everyCertificate(store, { device_key: row.key }, now))
-    if (one.not_after >= now && !isFinal(one)) await revokeByCall(deps, request, one, order);
+  for await (const certificate of everyCertificate(store, { device_key: row.key }, now))
+    if (certificate.not_after >= now && !isFinal(certificate)) await revokeByCall(deps, request, certificate, order);
 }
 
 /** @throws EstuaryError 404; 400 `DEVICE_ID_AMBIGUOUS`: the ID exists at several labels, and `ca` is absent */

@@ -132,7 +132,10 @@ function occasional({ services, clientCrls, faults }: AdminDependencies): PartRe
   return [...Map.groupBy(found, ([part]) => part)].map(([part, all]) => {
     const failing = all.filter(([, , problem]) => problem !== undefined);
     const [, health = 'ok'] = failing[0] ?? [];
-    return [part, health === 'ok' ? { health } : { health, detail: failing.map(([, , one]) => one).join('; ') }];
+    return [
+      part,
+      health === 'ok' ? { health } : { health, detail: failing.map(([, , problem]) => problem).join('; ') },
+    ];
   });
 }
 

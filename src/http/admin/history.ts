@@ -141,7 +141,5 @@ async function withLaterOnes(
   const { ca, serial } = certificate;
   const { items } = await store.listAudit({ ...NEWEST, ca, serial });
   const further = items.filter(({ hash }) => !own.some((record) => record.hash === hash));
-  return [...own, ...further]
-    .toSorted((one, other) => other.time.localeCompare(one.time) || other.seq - one.seq)
-    .slice(0, SHOWN);
+  return [...own, ...further].toSorted((a, b) => b.time.localeCompare(a.time) || b.seq - a.seq).slice(0, SHOWN);
 }

@@ -58,10 +58,10 @@ async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): 
     [...behindCas, ...gssapi].map(async ({ name, ca, report }) => ({ name, ca, up: (await report).health !== 'down' })),
   );
   const tried = Map.groupBy(deps.services(), ({ name, ca }) => `${name} ${ca}`).values();
-  const services = [...tried].flatMap(([one, ...more]) =>
-    one === undefined
+  const services = [...tried].flatMap(([service, ...more]) =>
+    service === undefined
       ? []
-      : [{ name: one.name, ca: one.ca, up: [one, ...more].every(({ problem }) => problem === undefined) }],
+      : [{ name: service.name, ca: service.ca, up: [service, ...more].every(({ problem }) => problem === undefined) }],
   );
   return [...asked, ...services];
 }

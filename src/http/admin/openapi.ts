@@ -138,10 +138,10 @@ function share(node: unknown, schemas: Record<string, unknown>): unknown {
   const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, share(value, schemas)]));
   const { title, type, ...schema } = copy;
   if (typeof title !== 'string' || type !== 'object') return copy;
-  const one = { type, ...schema };
-  const known = schemas[title] ?? one;
-  if (JSON.stringify(known) !== JSON.stringify(one)) throw new TypeError(`two schemas have the title ${title}`);
-  schemas[title] = one;
+  const component = { type, ...schema };
+  const known = schemas[title] ?? component;
+  if (JSON.stringify(known) !== JSON.stringify(component)) throw new TypeError(`two schemas have the title ${title}`);
+  schemas[title] = component;
   return { $ref: `#/components/schemas/${title}` };
 }
 

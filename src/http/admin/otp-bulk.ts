@@ -88,7 +88,7 @@ async function* makeAll(
     if (first !== undefined) yield await first;
     activeRequests.push(make(deps, request, row));
   }
-  for (const one of activeRequests) yield await one;
+  for (const answer of activeRequests) yield await answer;
 }
 
 /** Never rejects. */

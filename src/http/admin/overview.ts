@@ -134,7 +134,8 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
     handler: async (request) => {
       const { roles } = callerOf(request);
       const { store } = limited(deps, request);
-      const may = (...needed: AdminRole[]): boolean => ['admin' as const, ...needed].some((one) => roles.includes(one));
+      const may = (...needed: AdminRole[]): boolean =>
+        ['admin' as const, ...needed].some((role) => roles.includes(role));
       const now = deps.now();
       const [certificates, waiting, rejections, ownHealth] = await Promise.all([
         may('ra', 'auditor') ? endings(request, store) : undefined,
@@ -193,7 +194,7 @@ async function countRejections(deps: AdminDependencies, request: FastifyRequest,
     total: [...counts.values()].reduce((sum, count) => sum + count, 0),
     codes: [...counts]
       .map(([code, count]) => ({ code, count, audit_type: auditTypeOf(code) }))
-      .sort((one, other) => other.count - one.count),
+      .sort((a, b) => b.count - a.count),
   };
 }
 
@@ -213,7 +214,7 @@ const AUTHENTICATION: Readonly<Record<string, AuditType>> = {
 function auditTypeOf(code: string): AuditType {
   const [, type] = Object.entries(AUTHENTICATION).find(([start]) => code.startsWith(start)) ?? [];
   const status: unknown = Reflect.get(ERRORS, code);
-  return type ?? ([status].flat().some((one) => Number(one) >= 500) ? 'certificate.failed' : 'certificate.denied');
+  return type ?? ([status].flat().some((each) => Number(each) >= 500) ? 'certificate.failed' : 'certificate.denied');
 }
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
@@ -238,11 +239,11 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
       ...deps.faults(),
       ...deps.clientCrls().flatMap(({ problem: message }) => (message === undefined ? [] : { key: 'crl', message })),
     ],
-    dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
+    dependencies: dependencies.map(({ ca, ...dependency }) => ({ ...dependency, ca: ca === '' ? null : ca })),
     nodes,
     reload: reloadRecord(deps.lastReload()),
     certificates: certificates
-      .toSorted((one, other) => one.notAfter - other.notAfter)
+      .toSorted((a, b) => a.notAfter - b.notAfter)
       .map((certificate) => ({
         ...certificateInUse(certificate),
         days_left: Math.floor((certificate.notAfter - now) / DAY),
@@ -254,5 +255,5 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
 async function nodesOf({ store, node }: AdminDependencies): Promise<NonNullable<Overview['health']>['nodes']> {
   const known = await store.listNodes().catch(() => undefined);
   if (known?.length === 0) return [{ name: node, host: hostname(), alive: true, lease_age: null, on_duty: true }];
-  return (known ?? []).map(({ age, ...one }) => ({ ...one, lease_age: Math.round(age / 100) / 10 }));
+  return (known ?? []).map(({ age, ...shown }) => ({ ...shown, lease_age: Math.round(age / 100) / 10 }));
 }

@@ -57,7 +57,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
   };
   // A campaign for a CA is also one for its further labels.
   const isWithin = ({ ca, label, labels }: RenewalRow['selection'], permitted: readonly string[]): boolean => {
-    const ofCa = deps.cas.all.filter((one) => one.issuer.label === ca).map((one) => one.label);
+    const ofCa = deps.cas.all.filter(({ issuer }) => issuer.label === ca).map(({ label }) => label);
     const meant = labels ?? (label === undefined ? ofCa : [label]);
     return meant.length > 0 && meant.every((label) => permitted.includes(label));
   };

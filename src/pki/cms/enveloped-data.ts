@@ -307,9 +307,9 @@ function fromKeyAgreement(value: Buffer, key: KeyObject): Buffer | undefined {
   const material = ukm && parseDer(ukm.value, Tag.OCTET_STRING, 'ukm').value;
   const kek = derive(hash, secret, scheme.parameters.raw, bits, material);
   for (const recipient of children(reader.next(Tag.SEQUENCE, 'recipientEncryptedKeys').value)) {
-    const one = DerReader.of(recipient.raw, 'RecipientEncryptedKey');
-    one.next(undefined, 'rid');
-    const contentKey = unwrapKey(bits, kek, one.octets('encryptedKey'));
+    const fields = DerReader.of(recipient.raw, 'RecipientEncryptedKey');
+    fields.next(undefined, 'rid');
+    const contentKey = unwrapKey(bits, kek, fields.octets('encryptedKey'));
     if (contentKey !== undefined) return contentKey;
   }
   return undefined;

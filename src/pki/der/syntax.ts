@@ -88,7 +88,7 @@ export function record<F extends Fields>(name: string, fields: F, tag: number = 
       return found as RecordOf<F>;
     },
     (value: Readonly<Record<string, unknown>>) =>
-      tlv(tag, ...all.flatMap(([field, one]) => (value[field] === undefined ? [] : [encodeAs(one, value[field])]))),
+      tlv(tag, ...all.flatMap(([field, item]) => (value[field] === undefined ? [] : [encodeAs(item, value[field])]))),
   );
 }
 

@@ -111,8 +111,9 @@ async function linkedTo(path: readonly Certificate[], rest: readonly Certificate
   const linked: Certificate[] = [];
   for (let before = -1; before < linked.length;) {
     before = linked.length;
-    for (const one of rest)
-      if (!linked.includes(one) && (await isLink(one, [...path, ...linked], rest))) linked.push(one);
+    for (const certificate of rest)
+      if (!linked.includes(certificate) && (await isLink(certificate, [...path, ...linked], rest)))
+        linked.push(certificate);
   }
   return linked;
 }
@@ -128,7 +129,7 @@ async function isLink(
       (await issuersOf(certificate, known)).length > 0 || (sameKey && (await issuersOf(certificate, rest)).length > 0)
     );
   if (sameKey) return true;
-  for (const one of known) if (await isIssuedBy(one, certificate)) return true;
+  for (const issued of known) if (await isIssuedBy(issued, certificate)) return true;
   return false;
 }
 

@@ -279,8 +279,8 @@ export async function verifyCertificateSignature(certificate: Certificate, issue
 }
 
 /** Whether both are certificates of one CA: with the same name and key. */
-export const isSameCa = (one: Certificate, other: Certificate): boolean =>
-  one.spki.equals(other.spki) && namesMatch(one.subject, other.subject);
+export const isSameCa = (a: Certificate, b: Certificate): boolean =>
+  a.spki.equals(b.spki) && namesMatch(a.subject, b.subject);
 
 /** Whether the CA issued the certificate: compares the names (RFC 5280 §7.1), then verifies the signature. */
 export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {

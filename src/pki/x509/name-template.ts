@@ -194,7 +194,7 @@ export class SanTemplate {
    */
   constructor(template: string, underscores = false) {
     const [, kind, text = ''] = /^([a-z_]+):(.+)$/s.exec(template) ?? [];
-    const known = kind === 'other' ? 'other_name' : SAN_KINDS.find((one) => one === kind);
+    const known = kind === 'other' ? 'other_name' : SAN_KINDS.find((known) => known === kind);
     if (known === undefined) throw new InputError('no kind of name at the start');
     this.#kind = known;
     this.#underscores = underscores;
@@ -221,8 +221,8 @@ export class SanTemplate {
     for (const part of this.#parts) {
       if (typeof part === 'string') text += part;
       else {
-        const one = value(part.placeholder, text);
-        text += this.#parts.length === 1 ? one : inside(this.#kind, one, text);
+        const replacement = value(part.placeholder, text);
+        text += this.#parts.length === 1 ? replacement : inside(this.#kind, replacement, text);
       }
     }
     const name = generalName(this.#kind, text);
