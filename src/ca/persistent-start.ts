@@ -36,7 +36,7 @@ export class PersistentStart {
 
   /** Resolves after the first attempt, or while it lasts too long. Never rejects. */
   async start(): Promise<void> {
-    this.#problem = 'it is not open yet';
+    this.#problem = `${this.#options.what} has not answered yet`;
     await Promise.race([this.#attempt(), sleep(this.#options.patience, undefined, { ref: false })]);
   }
 

@@ -257,9 +257,11 @@ export function crlFaults({ estTrust, adminTrust }: ClientTrusts, now: number): 
       message: `${problem} (a current CRL of a trusted CA)`,
       effect: CRL_EFFECT,
     })),
-    ...(trust?.revocation.states(now) ?? []).flatMap(({ problem: message, nextUpdate }): Fault[] =>
-      message === undefined ? [] : [{ key, message, effect: 'its certificates are rejected', isTime: nextUpdate > 0 }],
-    ),
+    ...(trust?.revocation.states(now) ?? []).flatMap(({ problem, nextUpdate }): Fault[] => {
+      const message = `${problem} (a current CRL, and a reload)`;
+      const effect = 'its certificates are rejected';
+      return problem === undefined ? [] : [{ key, message, effect, isTime: nextUpdate > 0 }];
+    }),
   ]);
 }
 

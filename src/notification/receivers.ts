@@ -1,5 +1,6 @@
 /** How events reach a receiver: a webhook, or a mail server. */
 import { createHmac } from 'node:crypto';
+import type { Transporter } from 'nodemailer';
 import { clientTls } from '../ca/remote/client-tls.ts';
 import { anchoredAt, HttpClient } from '../https-client.ts';
 import type { ServiceMaterial } from '../config/material/material.ts';
@@ -57,30 +58,12 @@ export function signature(key: Buffer, body: Buffer, seconds = Math.floor(Date.n
   return `t=${seconds},v1=${mac}`;
 }
 
-function mail({ host, port, security, username, password, from, to }: Smtp, material?: ServiceMaterial): Receiver {
+function mail(config: Smtp, material?: ServiceMaterial): Receiver {
   return {
     async send(events) {
-      const { createTransport } = await import('nodemailer');
-      const transport = createTransport({
-        host,
-        port: port ?? (security === 'tls' ? 465 : 587),
-        secure: security === 'tls',
-        requireTLS: security === 'starttls',
-        ignoreTLS: security === 'none',
-        ...(username === undefined
-          ? {}
-          : { auth: { user: username, pass: password?.reveal().toString('utf8') ?? '' } }),
-        tls: {
-          ...anchoredAt(material?.trustAnchors && pemOf(material.trustAnchors)),
-          minVersion: 'TLSv1.2',
-        },
-        connectionTimeout: MAIL_TIMEOUT,
-        greetingTimeout: MAIL_TIMEOUT,
-        socketTimeout: MAIL_TIMEOUT,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-      });
+      const transport = await mailTransport(config, material);
       try {
+        const { from, to } = config;
         const count = `${events.length} ${events.length === 1 ? 'warning' : 'warnings'}`;
         await transport.sendMail({ from, to: [...to], subject: `Estuary: ${count}`, text: digest(events) });
       } finally {
@@ -89,6 +72,30 @@ function mail({ host, port, security, username, password, from, to }: Smtp, mate
     },
     close: () => undefined,
   };
+}
+
+export async function mailTransport(
+  { host, port, security, username, password }: Smtp,
+  material: ServiceMaterial | undefined,
+): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
+    host,
+    port: port ?? (security === 'tls' ? 465 : 587),
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    ...(username === undefined ? {} : { auth: { user: username, pass: password?.reveal().toString('utf8') ?? '' } }),
+    tls: {
+      ...anchoredAt(material?.trustAnchors && pemOf(material.trustAnchors)),
+      minVersion: 'TLSv1.2',
+    },
+    connectionTimeout: MAIL_TIMEOUT,
+    greetingTimeout: MAIL_TIMEOUT,
+    socketTimeout: MAIL_TIMEOUT,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
 }
 
 /** Lines of a digest for each kind of event. */

@@ -8,29 +8,23 @@ import { Check } from 'typebox/value';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
 import { refuseBehind } from '../../audit/missing-records.ts';
 import type { ChainHead } from '../../audit/record.ts';
-import { IssuerKeys } from '../../auth/jwt/issuer-keys.ts';
-import { Directory } from '../../auth/ldap/directory.ts';
-import { OidcSignIn } from '../../auth/oidc/oidc-sign-in.ts';
-import { createRouter } from '../../ca/create-router.ts';
-import { healthOf } from '../../ca/expiry.ts';
 import { loadConfigOnly, type LoadedService } from '../../config/load.ts';
 import { certificateExpiries, type CertificateExpiry } from '../../config/material/material.ts';
 import { readCertificates } from '../../config/material/reader.ts';
 import { ConfigError, reported } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { serverCertificateFile } from '../../enrollment/server-certificate.ts';
-import { codeOf, describe } from '../../errors.ts';
+import { codeOf, describe, isUnavailable } from '../../errors.ts';
 import { nearestFolder } from '../../folders.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import { FairLimiter } from '../../process/fair-limiter.ts';
 import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { damageOf, openReadOnly } from '../../store/sqlite/database.ts';
 import { verifyAudit } from '../../store/sqlite/read-audit.ts';
-import { keySource, trustedBy } from '../live-settings.ts';
 import { nodeName, openConfiguredStoreForReading, postgresServer } from '../open-store.ts';
 import { withoutCa } from '../reloads.ts';
 import { type CommandContext, EXIT } from './command.ts';
+import { contactCas, contactServices } from './contact.ts';
 import { detailOf } from '../service-watch.ts';
 import { loadDespite } from './serve.ts';
 
@@ -174,7 +168,7 @@ async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: num
     ...(await labels(loaded, now)),
     ...(await automatic(config, now)),
     ...(await cas(loaded, now)),
-    ...(await providers(loaded)),
+    ...(await services(loaded)),
     ...(await running(config)),
     ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ...(config.store.driver === 'sqlite'
@@ -190,7 +184,10 @@ async function sharedStore({ config, material }: LoadedService): Promise<Finding
     const verdict = await verifyNodes({ server, node: nodeName(config), auditFile: config.audit.file });
     return [finding('store', 'ok', 'the PostgreSQL database answers'), findingOf(verdict)];
   } catch (error) {
-    return [finding('store', 'failed', detailOf(error))];
+    const next = isUnavailable(error)
+      ? ': the server waits. Restore the database or the connection, or correct store.url'
+      : '';
+    return [finding('store', 'failed', `${detailOf(error)}${next}`)];
   }
 }
 
@@ -236,37 +233,11 @@ async function automatic(config: Config, now: number): Promise<Finding[]> {
   }
 }
 
-async function cas({ config, material }: LoadedService, now: number): Promise<Finding[]> {
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const findings: Finding[] = [];
-  const router = createRouter(config, material, {
-    now: () => now,
-    env: process.env,
-    log,
-    makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
-    // No certificates are looked up here.
-    store: {
-      getCertificates: () => Promise.resolve([]),
-      hasOtherLabels: () => Promise.resolve(false),
-      rememberIntermediates: () => Promise.resolve(),
-      getAcmeAccount: () => Promise.resolve(undefined),
-      putAcmeAccount: () => Promise.resolve(),
-      recallIntermediates: () => Promise.resolve([]),
-    },
+async function cas(loaded: LoadedService, now: number): Promise<Finding[]> {
+  return (await contactCas(loaded, now)).map(({ label, health, detail = 'usable', advice }) => {
+    const status = health === 'ok' ? 'ok' : health === 'degraded' ? 'warning' : 'failed';
+    return finding('ca', status, `${label}: ${detail}${advice === undefined ? '' : `: ${advice}`}`);
   });
-  for (const ca of router.all) {
-    try {
-      await ca.driver.start?.();
-      const { health, detail = 'usable' } = await healthOf(ca, now);
-      const status = health === 'ok' ? 'ok' : health === 'degraded' ? 'warning' : 'failed';
-      findings.push(finding('ca', status, `${ca.label}: ${detail}`));
-    } catch (error) {
-      findings.push(finding('ca', 'failed', `${ca.label}: ${describe(error)}`));
-    } finally {
-      await ca.driver.close?.();
-    }
-  }
-  return findings;
 }
 
 const READY = Type.Object({
@@ -317,36 +288,10 @@ function stateOf(isReady: boolean, { message = 'not ready', parts = {} }: Type.S
   );
 }
 
-/** Contacts the directory, the token issuer and the OpenID provider. */
-async function providers({ config, material }: LoadedService): Promise<Finding[]> {
-  const { ldap, jwt } = config.auth;
-  const { oidc } = config.admin;
-  const common = { retryAfter: 0, now: Date.now };
-  const answers: (readonly [check: string, where: string, problem: string | undefined])[] = [];
-  const ask = async (check: string, where: string, asked: Promise<unknown>): Promise<void> => {
-    answers.push([check, where, await asked.then(() => undefined, detailOf)]);
-  };
-  if (ldap !== undefined) {
-    const directory = new Directory({ ...common, settings: ldap, ca: () => trustedBy(material.directory) });
-    for (const [url, problem] of await directory.probe([config.gssapi.directory?.required_group]))
-      answers.push(['directory', url, problem]);
-  }
-  if (jwt !== undefined)
-    await ask(
-      'token issuer',
-      jwt.issuer,
-      new IssuerKeys({ ...common, source: keySource(jwt, () => material) }).probe(),
-    );
-  if (oidc !== undefined)
-    await ask(
-      'OpenID provider',
-      oidc.issuer,
-      new OidcSignIn({ ...oidc, ca: trustedBy(material.openidProvider) }).begin(),
-    );
-  return answers.map(([check, where, problem]) =>
-    finding(check, problem === undefined ? 'ok' : 'failed', `${where}: ${problem ?? 'usable'}`),
+const services = async (loaded: LoadedService): Promise<Finding[]> =>
+  (await contactServices(loaded)).map(({ name, where, problem }) =>
+    finding(name, problem === undefined ? 'ok' : 'failed', `${where}: ${problem ?? 'usable'}`),
   );
-}
 
 /** Checks the database, the clock and the CRLs. */
 function store({ store: { path }, audit: { file } }: Config, now: number): Finding[] {

@@ -7,7 +7,7 @@ export const config = required('FILE', 'the configuration');
 /** Of a check of the configuration. */
 export const CHECK = {
   config,
-  offline: flag('check without asking the database'),
+  offline: flag('check without contacting CAs, services and the database'),
   fleet: flag('find the devices that could not renew with this configuration, in the store'),
   against: value('FILE', 'with --fleet: the configuration in force, to find what the change does'),
   json: flag('with --fleet: print JSON, for programs'),

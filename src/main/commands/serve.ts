@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
-import { Directory } from '../../auth/ldap/directory.ts';
 import { driverOf } from '../../ca/drivers.ts';
 import {
   checkFaults,
@@ -16,7 +15,6 @@ import {
   type Warning,
 } from '../../config/problem.ts';
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
-import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
 import { codeOf, describe, EstuaryError, isUnavailable } from '../../errors.ts';
 import { nearestFolder } from '../../folders.ts';
@@ -25,11 +23,12 @@ import { shareLookups } from '../../process/shared-lookups.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { refuseUnusable } from '../../store/sqlite/database.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
-import { configuredCrlFaults, trustedBy } from '../live-settings.ts';
+import { configuredCrlFaults } from '../live-settings.ts';
 import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
 import { type CommandContext, EXIT, UsageError, type Values } from './command.ts';
+import { contactCas, contactServices } from './contact.ts';
 import type { CHECK, SERVE } from './options.ts';
 
 /** @throws ConfigError; FilesError for files that prevent a start */
@@ -147,16 +146,19 @@ function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
   }
 }
 
-/** Contacts the directory, which may be down, and whose bases and groups change without the configuration. */
-async function directoryWarnings({ auth: { ldap }, gssapi }: Config, { directory }: Material): Promise<Warning[]> {
-  if (ldap === undefined) return [];
-  const asked = new Directory({ settings: ldap, ca: () => trustedBy(directory), retryAfter: 0, now: Date.now });
-  const problems = await asked.probe([gssapi.directory?.required_group]);
-  return problems.flatMap(([url, problem]) =>
-    problem === undefined
-      ? []
-      : [{ key: 'auth.ldap', message: `${url}: ${problem} (requests that need the directory get 503)` }],
-  );
+/** What does not answer; a start works without it. */
+async function unanswering(loaded: LoadedService, now: number): Promise<Warning[]> {
+  // Tokens are opened elsewhere.
+  const cas = contactCas(loaded, now, ({ remote }) => remote !== undefined);
+  const services = contactServices(loaded);
+  return [
+    ...(await cas).flatMap(({ label, detail, advice }) =>
+      advice === undefined ? [] : [{ key: `ca[${label}]`, message: `${detail}: ${advice}` }],
+    ),
+    ...(await services).flatMap(({ key, where, problem }) =>
+      problem === undefined ? [] : [{ key, message: `${where}: ${problem}` }],
+    ),
+  ];
 }
 
 type Checked = Pick<Values<typeof CHECK>, 'config' | 'offline'> & Partial<Values<typeof CHECK>>;
@@ -168,12 +170,13 @@ export async function checkConfiguration(
 ): Promise<number> {
   if (fleet) return (await import('./check-fleet.ts')).runFleetCheck({ config: file, against, json }, context);
   if (against !== undefined || json) throw new UsageError('--against and --json need --fleet');
-  const { config, material, warnings, faults } = await loadWithTokens(file, context);
-  const ofDirectory = offline ? [] : await directoryWarnings(config, material);
-  const untimely = checkFaults(file, faults);
+  const loaded = await loadWithTokens(file, context);
+  const { config, material, warnings, faults } = loaded;
   const warn = (key: string, message: string): void =>
     context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
-  for (const { key, message } of [...warnings, ...unwritable(config), ...ofDirectory, ...untimely]) warn(key, message);
+  const unanswered = offline ? [] : await unanswering(loaded, context.now());
+  for (const { key, message } of [...warnings, ...unwritable(config), ...unanswered]) warn(key, message);
+  for (const { key, message } of checkFaults(file, faults)) warn(key, message);
   if (config.store.driver === 'postgres' && !offline)
     try {
       await checkDatabase(postgresServer(config, material));
