@@ -54,6 +54,8 @@ export interface StatesResult {
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 /** In lifetimes of a certificate. */
 const [FORGET, LENGTH] = [4, 9];
+/** An agent's next attempt after a failure, for each day that a certificate lives. */
+const LEAST_RETRY = 72 * MINUTE;
 /** What becomes of an agent. */
 const KINDS = [
   'plain',
@@ -124,10 +126,10 @@ function change(config: TomlTable, { lifetime }: StatesOptions): void {
   const profile = { validity_days: lifetime };
   Object.assign(section(caSection(config), 'profile'), profile);
   Object.assign(section(config, 'admin', 'tls'), { certificate: 'tls/server.pem', private_key: 'tls/server.key' });
-  Object.assign(caSection(config), { renewal: { retry_after: 86_400 } });
+  Object.assign(caSection(config), { renewal: { retry_after: 86_400 * Math.ceil(lifetime / 4) } });
   config['fleet'] = { forget_expired: FORGET * lifetime };
   config['label'] = [{ name: 'approved', ca: 'devices', approval: 'manual', profile }];
-  section(config, 'est')['retry_after'] = 7200;
+  section(config, 'est')['retry_after'] = Math.min(86_400, 4320 * lifetime);
 }
 
 class StatesFleet {
@@ -239,13 +241,17 @@ class StatesFleet {
     const { next, error } = await world.step(force);
     for (const server of this.#open.splice(0)) server.close();
     world.assertWhole();
+    // To recognize a used password again takes longer than the rest of an attempt.
+    if (world.live !== undefined && kind !== 'plain') world.otp = '';
     if (force !== undefined) return error;
     const isKilled = world.lives < 0;
     if (isKilled) {
       this.#counts.deaths += 1;
       this.#checkSoon();
     }
-    const after = isKilled ? time + (1 + this.#random.next() * 59) * MINUTE : Math.max(next, time + 1000);
+    // Which agents try again every hour says nothing more about states than a few times in the life of a certificate.
+    const least = error === undefined ? 1000 : this.#options.lifetime * LEAST_RETRY;
+    const after = isKilled ? time + (1 + this.#random.next() * 59) * MINUTE : Math.max(next, time + least);
     this.#when(after, () => this.#step(agent));
     return error;
   }
@@ -313,7 +319,7 @@ class StatesFleet {
     for (const one of expected) this.#seen.add(one);
     expected.sort();
     const began = performance.now();
-    for (;;) {
+    for (let wait = 10; ; wait = Math.min(500, 2 * wait)) {
       const { json } = await this.#admin('GET', '/admin/fleet?limit=1000');
       const listed = itemsOf(json).map(({ subject, device, state }) => {
         const name = typeof subject === 'string' ? subject.replace('CN=', '') : String(device);
@@ -333,7 +339,7 @@ class StatesFleet {
         this.#report(wrong.join(', '));
         return;
       }
-      await sleep(500);
+      await sleep(wait);
     }
   }
 
