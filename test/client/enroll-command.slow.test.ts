@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadClientConfig } from '../../src/client/config/load.ts';
-import { estuary } from '../main/commands/admin/support.ts';
+import { estuary } from '../support/local-command.ts';
 import { makeEstCa, mayEnroll, type Answers, type EstCa } from '../support/est-ca.ts';
 import { csrOf, sendCertificates, sendStatus, type StandIn } from '../support/est-stand-in.ts';
 import { liveCertificate } from '../support/estuary-client.ts';

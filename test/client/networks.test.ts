@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { proxyFor } from '../../src/client/http/proxy.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
-import { estuary, type Done } from '../main/commands/admin/support.ts';
+import { estuary, type Done } from '../support/local-command.ts';
 import { dns, extKeyUsage, ip, makeCertificate, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { startProxy, type ConnectProxy } from '../support/connect-proxy.ts';
 import { makeEstCa, type Answers, type EstCa } from '../support/est-ca.ts';

@@ -25,7 +25,7 @@ import { localClient, type LocalClient } from '../support/local-client.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { estuary } from '../main/commands/admin/support.ts';
+import { estuary } from '../support/local-command.ts';
 
 const folder = temporaryFolder();
 const answers: Record<string, (request: StandInRequest) => unknown> = {};

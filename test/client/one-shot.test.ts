@@ -20,7 +20,7 @@ import { encodeCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
-import { estuary, type Done } from '../main/commands/admin/support.ts';
+import { estuary, type Done } from '../support/local-command.ts';
 import { basicConstraints, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { makeEstCa, mayEnroll, type Answers, type EstCa } from '../support/est-ca.ts';

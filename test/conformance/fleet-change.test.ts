@@ -4,13 +4,10 @@ import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CommandContext } from '../../src/main/commands/command.ts';
-import { runCommand } from '../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../src/main/commands/table.ts';
 import type { FleetReport } from '../../src/main/fleet-check/fleet-check.ts';
-import { textOf } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr, type KeyKind } from '../support/csr.ts';
 import { caSection, certificatePem, type ClientIdentity, Estuary, section } from '../support/estuary.ts';
+import { estuary as command } from '../support/local-command.ts';
 import { rollIssuing } from '../support/rollover.ts';
 
 let estuary: Estuary;
@@ -40,21 +37,7 @@ async function use(client: ClientIdentity) {
   expect((await estuary.est('devices/cacerts', { client })).status).toBe(200);
 }
 
-/** The command, and what it prints. */
-async function check(
-  ...args: string[]
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  let [out, err] = ['', ''];
-  const context: CommandContext = {
-    env: process.env,
-    out: (text) => void (out += textOf(text)),
-    err: (text) => void (err += textOf(text)),
-    now: Date.now,
-    signals: { pass: () => undefined, release: () => undefined },
-  };
-  const code = await runCommand({ name: 'estuary', commands: COMMANDS }, ['check', '--fleet', ...args], context);
-  return { code, out, err };
-}
+const check = (...args: string[]) => command(['check', '--fleet', ...args], { env: process.env });
 async function report(against = true): Promise<FleetReport & { readonly code: number }> {
   const options = against ? ['--against', file('old.toml')] : [];
   const { code, out, err } = await check('--config', file('new.toml'), ...options, '--json');

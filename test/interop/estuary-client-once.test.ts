@@ -6,7 +6,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasLibest, startLibest } from '../support/libest.ts';
-import { estuary as command, type Done } from '../main/commands/admin/support.ts';
+import { estuary as command, type Done } from '../support/local-command.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { caSection, Estuary, section } from '../support/estuary.ts';
 import { liveVersion } from '../support/estuary-client.ts';

@@ -9,11 +9,10 @@ import { createLogger } from '../../../src/log.ts';
 import { checkpointing } from '../../../src/main/node-tasks.ts';
 import { exportAudit } from '../../../src/main/commands/audit.ts';
 import type { CommandContext } from '../../../src/main/commands/command.ts';
-import { runCommand } from '../../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { toml } from '../../config/support.ts';
 import { textOf } from '../../support/command.ts';
+import { estuary as command } from '../../support/local-command.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
 const T = Date.UTC(2026, 0, 1);
@@ -121,16 +120,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 async function verify(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const words = ['audit', 'verify', '--config', file('est.toml'), ...args];
-  const code = await runCommand({ name: 'estuary', commands: COMMANDS }, words, {
-    env: {},
-    out: (text) => (out += textOf(text)),
-    err: (text) => (err += text),
-    now: Date.now,
-    signals: { pass: () => undefined, release: () => undefined },
-  });
+  const { code, out, err } = await command(['audit', 'verify', '--config', file('est.toml'), ...args]);
   // A busy machine shows how far it is.
   return { code, out, err: err.replaceAll(/^verifying: .*\n/gm, '') };
 }

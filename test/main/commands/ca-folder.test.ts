@@ -2,12 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCommand } from '../../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { openssl, opensslText, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
-import { textOf } from '../../support/command.ts';
+import { estuary as command } from '../../support/local-command.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 beforeAll(() => {
@@ -15,18 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => folder.remove());
 
-async function estuary(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCommand({ name: 'estuary', commands: COMMANDS }, args, {
-    env: {},
-    out: (text) => (out += textOf(text)),
-    err: (text) => (err += text),
-    now: Date.now,
-    signals: { pass: () => undefined, release: () => undefined },
-  });
-  return { code, out, err };
-}
+const estuary = (...args: readonly string[]) => command(args);
 
 /** Folders of a new root and issuing CA. */
 async function twoTiers(name: string, ...options: readonly string[]): Promise<{ root: string; issuing: string }> {

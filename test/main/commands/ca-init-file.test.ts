@@ -4,11 +4,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPrivateKey } from '../../../src/config/material/reader.ts';
 import { GENERATED_KEY_TYPES } from '../../../src/pki/x509/key-pair.ts';
-import { runCommand } from '../../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
 import { configFolder, toml, type ConfigFolder } from '../../config/support.ts';
-import { textOf } from '../../support/command.ts';
+import { estuary as command } from '../../support/local-command.ts';
 
 const NOW = Math.floor(Date.now() / 1000) * 1000;
 let folder: ConfigFolder;
@@ -29,18 +27,7 @@ async function configure(name: string): Promise<readonly string[]> {
   return ['--config', path('est.toml'), '--ca', 'made'];
 }
 
-async function init(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCommand({ name: 'estuary', commands: COMMANDS }, ['ca', 'init', ...args], {
-    env: {},
-    out: (text) => (out += textOf(text)),
-    err: (text) => (err += text),
-    now: () => NOW,
-    signals: { pass: () => undefined, release: () => undefined },
-  });
-  return { code, out, err };
-}
+const init = (...args: readonly string[]) => command(['ca', 'init', ...args], { now: () => NOW });
 
 test.each(GENERATED_KEY_TYPES.filter((type) => type !== 'rsa:4096'))('a root with a key of %s', async (type) => {
   const name = type.replace(':', '-');

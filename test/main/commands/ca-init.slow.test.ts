@@ -8,8 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createPkcs11Ca, pkcs11Driver } from '../../../src/ca/pkcs11/index.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';
-import { runCommand } from '../../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { loadConfigOnly } from '../../../src/config/load.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
@@ -24,7 +22,7 @@ import { PIN, SOFTHSM_MODULE, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm } from '../../support/softhsm.ts';
 import { TOKEN_KEY_TYPES } from '../../../src/ca/pkcs11/wire.ts';
 import { caMaterial } from '../../support/own-ca.ts';
-import { textOf } from '../../support/command.ts';
+import { estuary as command } from '../../support/local-command.ts';
 
 /** Whole seconds, and after the certificates that OpenSSL dates by the real clock. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
@@ -74,19 +72,8 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   /** For the module. */
   const moduleEnv: Record<string, string> = {};
 
-  async function init(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-    let out = '';
-    let err = '';
-    const program = { name: 'estuary', commands: COMMANDS };
-    const code = await runCommand(program, ['ca', 'init', ...args], {
-      env: { ...hsm.env, ...moduleEnv, HSM_PIN: PIN },
-      out: (text) => (out += textOf(text)),
-      err: (text) => (err += text),
-      now: () => NOW,
-      signals: { pass: () => undefined, release: () => undefined },
-    });
-    return { code, out, err };
-  }
+  const init = (...args: string[]) =>
+    command(['ca', 'init', ...args], { env: { ...hsm.env, ...moduleEnv, HSM_PIN: PIN }, now: () => NOW });
 
   async function open(label: string): Promise<LocalCa> {
     const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN });

@@ -7,7 +7,7 @@ import type { Entry } from '../../../src/main/commands/command.ts';
 import { manualPages } from '../../../src/main/commands/help.ts';
 import { COMMANDS, NOTES } from '../../../src/main/commands/table.ts';
 import { run } from '../../support/command.ts';
-import { estuary } from './admin/support.ts';
+import { estuary } from '../../support/local-command.ts';
 import { removeFolder } from '../../support/folders.ts';
 
 const has = (program: string): boolean => existsSync(`/usr/bin/${program}`);

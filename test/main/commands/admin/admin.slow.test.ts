@@ -18,7 +18,7 @@ import { run, runAny } from '../../../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
 import { caSection, certificatePem, Estuary, section } from '../../../support/estuary.ts';
 import { NODE, SERVER } from '../../../support/server-process.ts';
-import { estuary, type Around, type Done } from './support.ts';
+import { estuary, type Around, type Done } from '../../../support/local-command.ts';
 import { pause } from '../../../support/until.ts';
 import { removeFolder } from '../../../support/folders.ts';
 

@@ -8,7 +8,7 @@ import { encodePem } from '../../../../src/pki/der/pem.ts';
 import { dns, extKeyUsage, makeCa, makeClient, subjectAltName } from '../../../support/certificates.ts';
 import { startStandIn, type StandIn } from '../../../support/est-stand-in.ts';
 import { temporaryFolder } from '../../../support/openssl.ts';
-import { estuary } from './support.ts';
+import { estuary } from '../../../support/local-command.ts';
 
 const TIME = '2026-11-27T22:49:08.000Z';
 const ID = '0193747e-6f3c-7c2f-8d64-0d1f6f1c9a55';

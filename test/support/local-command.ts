@@ -1,8 +1,8 @@
 /** `estuary …` in this process, with what it prints, and a terminal where a test wants one. */
-import { runCommand } from '../../../../src/main/commands/run-command.ts';
-import { COMMANDS } from '../../../../src/main/commands/table.ts';
-import type { CommandContext, Terminal } from '../../../../src/main/commands/command.ts';
-import { textOf } from '../../../support/command.ts';
+import { runCommand } from '../../src/main/commands/run-command.ts';
+import { COMMANDS } from '../../src/main/commands/table.ts';
+import type { CommandContext, Terminal } from '../../src/main/commands/command.ts';
+import { textOf } from './command.ts';
 
 export interface Done {
   readonly code: number;
@@ -11,7 +11,7 @@ export interface Done {
 }
 
 export interface Around {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly terminal?: Partial<Terminal>;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
