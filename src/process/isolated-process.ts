@@ -48,6 +48,8 @@ export interface IsolatedProcessOptions {
 
 /** Milliseconds for an orderly end after `stop()`. */
 const STOP_GRACE_MS = 2000;
+/** Milliseconds that a call may wait for the start of a new instance, and after which one may be replaced at once. */
+const SOON_MS = 1000;
 /** An instance that lived this long resets the back-off. */
 const STABLE_AFTER_MS = 10_000;
 
@@ -66,6 +68,8 @@ export class IsolatedProcess {
   #upSince = 0;
   #reason = 'not started';
   #hasGivenUp = false;
+  /** Wait for the next start to end. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: IsolatedProcessOptions) {
     this.#options = options;
@@ -140,9 +144,14 @@ export class IsolatedProcess {
     this.#requireUp();
   }
 
-  /** Replaces the child: for library state that only a new process fixes. */
-  restart(reason: string): void {
+  /** Replaces the child: for library state that only a new process fixes. @returns whether the new one is up at once */
+  async restart(reason: string): Promise<boolean> {
+    if (this.#state === 'up' && performance.now() - this.#upSince > SOON_MS) this.#backoffMs = this.#minBackoffMs;
+    const isSoon = this.#backoffMs <= SOON_MS;
     this.#current?.kill(reason);
+    if (this.#state === 'stopped' || this.#hasGivenUp || !isSoon) return false;
+    if (this.#state !== 'up') await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    return this.state === 'up';
   }
 
   /** Ends the child, and does not start it again: another start would fail, and may harm. */
@@ -187,8 +196,10 @@ export class IsolatedProcess {
   }
 
   #enterState(state: IsolatedState, reason: string): void {
+    const hasEnded = this.#state === 'starting' || state === 'stopped' || this.#hasGivenUp;
     this.#state = state;
     this.#reason = reason;
+    if (hasEnded) for (const resolve of this.#waiting.splice(0)) resolve();
     if (state !== 'up') this.#limiter.rejectWaiting(this.#downError());
   }
 

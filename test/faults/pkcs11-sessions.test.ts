@@ -57,6 +57,27 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that loses sessions 
   });
 });
 
+describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that is used once a day', () => {
+  test.each([
+    ['forgets its sessions and the login', 'idle'],
+    ['ends the connection until its module is initialized again', 'stuck'],
+  ])('%s: each day the first enrollment and the first readiness succeed', async (_, quirk) => {
+    const hsm = softHsm();
+    onTestFinished(() => hsm.remove());
+    const pkcs11 = { module: buildShim(hsm), timeout: 60 };
+    // A second is a day of this token.
+    const server = await HsmUnderLoad.start(hsm, pkcs11, { SHIM: quirk, SHIM_IDLE: '1' });
+    onTestFinished(() => server.estuary.stop());
+    for (let day = 0; day < 3; day++) {
+      await pause(1100);
+      expect((await server.enroll()).status).toBe(200);
+      await pause(1100);
+      expect(await server.readiness()).toBe(200);
+    }
+    server.expectNoProblems();
+  });
+});
+
 /** Longer in the nightly run. */
 const SECONDS = Number(process.env['HSM_LOAD_SECONDS'] ?? 5);
 

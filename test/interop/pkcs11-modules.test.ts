@@ -3,7 +3,7 @@
  * after a restart of the process behind the module.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -71,7 +71,7 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
   ): Promise<void> {
     const env = { ...hsm.env, ...more, TEST_HSM_PIN: pin ?? '' };
     const pkcs11 = {
-      ...{ module, token_label, key_label: `ca ${type}`, timeout: 60 },
+      ...{ module, token_label, key_label: `ca ${type} ${Object.values(more).join()}`, timeout: 60 },
       ...(pin === undefined ? {} : { pin_env: 'TEST_HSM_PIN' }),
       ...(library_parameters === undefined ? {} : { library_parameters }),
     };
@@ -117,13 +117,14 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
       await expectToEnroll({ module, library_parameters, token_label: 'NSS Certificate DB' }, type);
   });
 
-  test('a TPM, which sets CKA_DECRYPT of each key', async () => {
+  test('a TPM, which sets CKA_DECRYPT of each key, also after its restart', async () => {
     const tpm = await softwareTpm({ label: 'est', pin: PIN });
     try {
       const access = { module: join(LIBRARIES, 'libtpm2_pkcs11.so.1'), token_label: 'est', pin: PIN };
       const leftOut = ['CKA_DECRYPT false', 'CKA_UNWRAP false'];
-      for (const type of types) await expectToWork(access, type, tpm.env, { leftOut });
-      await expectToEnroll(access, 'ec:P-256', tpm.env);
+      const restart = () => tpm.restart();
+      for (const type of types) await expectToWork(access, type, tpm.env, { leftOut, restart });
+      await expectToEnroll(access, 'ec:P-256', tpm.env, { restart });
     } finally {
       await tpm.stop();
     }
@@ -150,15 +151,29 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
 
   test.each([
     ['module', SOFTHSM_MODULE],
-    ['remote', `|p11-kit remote ${SOFTHSM_MODULE}`],
-  ])('p11-kit-proxy with "%s: %s"', async (key, value) => {
+    ['remote', '|p11-kit remote'],
+  ])('p11-kit-proxy with "%s: %s", also after the end of the process behind it', async (key, module) => {
     const folder = hsm.file(`p11-${key}`);
     mkdirSync(join(folder, 'pkcs11/modules'), { recursive: true });
+    // The shell notes its process ID, and becomes p11-kit.
+    const [remote, pids] = [join(folder, 'remote'), join(folder, 'pids')];
+    writeFileSync(remote, `#!/bin/sh\necho $$ >> ${pids}\nexec p11-kit remote ${SOFTHSM_MODULE}\n`, { mode: 0o755 });
     writeFileSync(join(folder, 'pkcs11/pkcs11.conf'), 'user-config: only\n');
+    const value = key === 'remote' ? `|${remote}` : module;
     writeFileSync(join(folder, 'pkcs11/modules/softhsm.module'), `${key}: ${value}\n`);
-    const env = { XDG_CONFIG_HOME: folder, [`P11_TEST_${key}`]: '1' };
-    await expectToWork(proxy, 'ec:P-256', env);
-    if (key === 'remote') await expectToEnroll(proxy, 'ec:P-256', env);
+    // p11-kit ignores the user's folder in processes of root.
+    const node = join(folder, 'node');
+    const mount = `mount --bind ${folder}/pkcs11/modules /usr/share/p11-kit/modules`;
+    writeFileSync(node, `#!/bin/sh\nexec unshare --mount sh -c '${mount} && exec "$0" "$@"' ${NODE} "$@"\n`, {
+      mode: 0o755,
+    });
+    const restart = async (): Promise<void> => {
+      const last = Number(readFileSync(pids, 'utf8').trim().split('\n').at(-1));
+      process.kill(last, 'SIGKILL');
+      await until('its end', () => !existsSync(`/proc/${last}/exe`));
+    };
+    const options = { ...(requires('root') ? { node } : {}), ...(key === 'remote' ? { restart } : {}) };
+    await expectToEnroll(proxy, 'ec:P-256', { XDG_CONFIG_HOME: folder }, options);
   });
 
   test('p11-kit server, also after its restart', async () => {

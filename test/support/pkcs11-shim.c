@@ -95,6 +95,7 @@ static CK_RV fini(void *a) {
   return real.C_Finalize(a);
 }
 static CK_RV slots(unsigned char present, CK_SLOT_ID *list, unsigned long *n) {
+  static int looks; if (on("lateslots") && !looks++) { *n = 0; return CKR_OK; }
   unsigned long k = 32; CK_SLOT_ID l[40]; CK_RV r = real.C_GetSlotList(present, l + 1, &k); if (r) return r;
   if (k) first = l[1];
   CK_SLOT_ID *s = l + 1;
@@ -112,6 +113,7 @@ static CK_RV tokeninfo(CK_SLOT_ID s, CK_TOKEN_INFO *i) {
   CK_RV r = real.C_GetTokenInfo(in(s), i); if (r) return r;
   if (on("nullabel")) for (int k = 31; k >= 0 && i->label[k] == ' '; k--) i->label[k] = 0;
   if (on("nullabel2")) { int k = 31; while (k >= 0 && i->label[k] == ' ') k--; if (k < 31) i->label[k + 1] = 0; }
+  if (on("nulljunk")) { int k = 31; while (k >= 0 && i->label[k] == ' ') k--; if (k < 30) memcpy(i->label + k + 1, "\0x", 2); }
   if (on("protauth")) i->flags |= CKF_PROTECTED_AUTHENTICATION_PATH;
   if (on("nologin")) i->flags &= ~(CK_FLAGS)(CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED);
   if (on("finaltry")) i->flags |= CKF_USER_PIN_FINAL_TRY;
@@ -129,6 +131,7 @@ static CK_RV mechs(CK_SLOT_ID s, CK_MECHANISM_TYPE *list, unsigned long *n) {
     if (on("norsasha") && (m >= 0x40 && m <= 0x47)) continue;
     l[j++] = m;
   }
+  if (on("nomechs")) j = 0;
   if (on("onlyecdsasha")) { l[j++] = 0x1044; l[j++] = 0x1045; }
   if (on("mechinfo")) l[j++] = 0x80000001UL;
   if (list) { if (*n < j) { *n = j; return CKR_BUFFER_TOO_SMALL; } memcpy(list, l, j * sizeof *l); }
@@ -144,17 +147,21 @@ static CK_RV mechinfo(CK_SLOT_ID s, CK_MECHANISM_TYPE m, CK_MECHANISM_INFO *i) {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long openCount, loggedIn, signs, dead;
 static struct { int used; double last; int ctx; CK_MECHANISM_TYPE m; } st[4096];
+static double lastUse = 1e18;
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
 static CK_RV alive(CK_SESSION_HANDLE h) {
   if (dead) return num("SHIM_RV", CKR_DEVICE_REMOVED);
+  if (on("stuck")) { double t = now(); if (t - lastUse >= num("SHIM_IDLE", 1)) { dead = 1; return num("SHIM_RV", CKR_DEVICE_REMOVED); } lastUse = t; }
   if (on("idle") && h < 4096) { double t = now(); if (st[h].used && t - st[h].last >= (getenv("SHIM_IDLE") ? atof(getenv("SHIM_IDLE")) : 3)) return CKR_SESSION_HANDLE_INVALID; st[h].last = t; }
   return CKR_OK;
 }
+static CK_OBJECT_HANDLE seen[4096][8];
 static CK_RV opens(CK_SLOT_ID s, CK_FLAGS f, void *a, CK_NOTIFY n, CK_SESSION_HANDLE *h) {
   if (on("rwonly") && !(f & CKF_RW_SESSION)) return num("SHIM_RV", CKR_ARGUMENTS_BAD);
+  if (dead) return num("SHIM_RV", CKR_DEVICE_REMOVED);
   pthread_mutex_lock(&lock);
-  CK_RV r = on("maxsess") && openCount >= num("SHIM_MAX", 1) ? CKR_SESSION_COUNT : real.C_OpenSession(in(s), f, a, n, h);
-  if (!r) { openCount++; if (*h < 4096) { st[*h].used = 1; st[*h].last = now(); st[*h].ctx = 0; } }
+  CK_RV r = on("maxsess") && openCount >= num("SHIM_MAX", 1) ? (CK_RV)num("SHIM_COUNT_RV", CKR_SESSION_COUNT) : real.C_OpenSession(in(s), f, a, n, h);
+  if (!r) { openCount++; if (*h < 4096) { st[*h].used = 1; st[*h].last = now(); st[*h].ctx = 0; memset(seen[*h], 0, sizeof seen[*h]); } }
   pthread_mutex_unlock(&lock); trace("C_OpenSession", r); return r;
 }
 static CK_RV closes(CK_SESSION_HANDLE h) {
@@ -163,7 +170,8 @@ static CK_RV closes(CK_SESSION_HANDLE h) {
 }
 static CK_RV login(CK_SESSION_HANDLE h, CK_USER_TYPE u, unsigned char *p, unsigned long n) {
   CK_RV r;
-  if (u == 2) { int ok = n == PIN_LENGTH && !memcmp(p, pin(), n); if (ok && h < 4096) st[h].ctx = 1; trace("C_Login context", ok ? 0 : CKR_PIN_INCORRECT); return ok ? CKR_OK : CKR_PIN_INCORRECT; }
+  if (u == 2 && on("noctx")) { trace("C_Login context", num("SHIM_RV", CKR_OPERATION_NOT_INITIALIZED)); return num("SHIM_RV", CKR_OPERATION_NOT_INITIALIZED); }
+  if (u == 2) { int ok = !on("newpin") && n == PIN_LENGTH && !memcmp(p, pin(), n); if (ok && h < 4096) st[h].ctx = 1; trace("C_Login context", ok ? 0 : CKR_PIN_INCORRECT); return ok ? CKR_OK : CKR_PIN_INCORRECT; }
   if (on("tries")) {
     long wrong = tries(-1);
     r = wrong > 2 ? CKR_PIN_LOCKED : real.C_Login(h, u, p, n);
@@ -187,7 +195,7 @@ static CK_RV attrs(CK_SESSION_HANDLE h, CK_OBJECT_HANDLE o, CK_ATTRIBUTE *t, uns
     int missing = (on("nopubexp") && priv && a->type == CKA_PUBLIC_EXPONENT) || (on("nosens") && (a->type == CKA_SENSITIVE || a->type == CKA_EXTRACTABLE)) || (on("noid") && priv && a->type == CKA_ID);
     int sens = on("noparams") && a->type == CKA_EC_PARAMS;
     if (missing || sens) { a->ulValueLen = (CK_ULONG)-1; worst = CKR_ATTRIBUTE_TYPE_INVALID; continue; }
-    if (on("alwaysauth") && a->type == CKA_ALWAYS_AUTHENTICATE) { if (a->pValue) *(unsigned char *)a->pValue = 1; a->ulValueLen = 1; continue; }
+    if ((on("alwaysauth") || on("alwaysauthsaid")) && a->type == CKA_ALWAYS_AUTHENTICATE) { if (a->pValue) *(unsigned char *)a->pValue = 1; a->ulValueLen = 1; continue; }
     unsigned char b[2048]; CK_ATTRIBUTE q = { a->type, b, sizeof b }; r = real.C_GetAttributeValue(h, o, &q, 1);
     if (r) { a->ulValueLen = q.ulValueLen; worst = r; continue; }
     unsigned char *v = b; unsigned long len = q.ulValueLen; unsigned char z[2100];
@@ -209,9 +217,16 @@ static CK_RV findinit(CK_SESSION_HANDLE h, CK_ATTRIBUTE *t, unsigned long n) { C
   if (on("nosearch")) for (unsigned long i = 0; i < n; i++) if (t[i].type != CKA_CLASS) return num("SHIM_RV", CKR_ATTRIBUTE_TYPE_INVALID);
   if (on("nullkey")) for (unsigned long i = 0; i < n; i++) if (t[i].type == CKA_LABEL && (t[i].ulValueLen == 0 || ((char *)t[i].pValue)[t[i].ulValueLen - 1])) { CK_ATTRIBUTE x = { CKA_LABEL, "no such label", 13 }; return real.C_FindObjectsInit(h, &x, 1); }
   return real.C_FindObjectsInit(h, t, n); }
+static CK_RV sessioninfo(CK_SESSION_HANDLE h, CK_SESSION_INFO *i) { CK_RV r = alive(h); return r ? r : real.C_GetSessionInfo(h, i); }
+static CK_RV find(CK_SESSION_HANDLE h, CK_OBJECT_HANDLE *o, CK_ULONG most, CK_ULONG *n) {
+  CK_RV r = real.C_FindObjects(h, o, most, n);
+  for (CK_ULONG i = 0; !r && i < *n && h < 4096; i++) seen[h][o[i] % 8] = o[i];
+  return r;
+}
 static CK_RV signinit(CK_SESSION_HANDLE h, CK_MECHANISM *m, CK_OBJECT_HANDLE k) {
   obey("C_SignInit", h);
   CK_RV r = alive(h); if (r) return r;
+  if (on("ownhandles") && h < 4096 && k != seen[h][k % 8]) return num("SHIM_RV", CKR_KEY_HANDLE_INVALID);
   if (h < 4096) { st[h].ctx = 0; st[h].m = m->mechanism; }
   if (on("shalie") && m->mechanism == CKM_SHA256_RSA_PKCS) { trace("C_SignInit SHA256_RSA", CKR_MECHANISM_INVALID); return CKR_MECHANISM_INVALID; }
   if (on("onlyecdsasha") && m->mechanism == CKM_ECDSA) return CKR_MECHANISM_INVALID;
@@ -227,6 +242,9 @@ static CK_RV realSign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, un
 static CK_RV sign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsigned char *s, unsigned long *len) {
   obey("C_Sign", h);
   CK_RV r = alive(h); if (r) { trace("C_Sign", r); return r; }
+  if (on("idlesign") && h < 4096) { double t = now(), last = st[h].last; st[h].last = t; if (t - last >= num("SHIM_IDLE", 1)) { trace("C_Sign", num("SHIM_RV", CKR_DEVICE_ERROR)); return num("SHIM_RV", CKR_DEVICE_ERROR); } }
+  if (on("badhash") && h < 4096 && (st[h].m == CKM_SHA256_RSA_PKCS || st[h].m == CKM_ECDSA)) { unsigned char junk[5120]; unsigned long jl = sizeof junk; real.C_Sign(h, d, n, junk, &jl); trace("C_Sign hash", CKR_FUNCTION_FAILED); return num("SHIM_RV", CKR_FUNCTION_FAILED); }
+  if (on("hiddenauth") && h < 4096 && !st[h].ctx) { unsigned char junk[5120]; unsigned long jl = sizeof junk; real.C_Sign(h, d, n, junk, &jl); trace("C_Sign", CKR_USER_NOT_LOGGED_IN); return CKR_USER_NOT_LOGGED_IN; }
   if (on("shortdata") && n > 64 && h < 4096 && st[h].m == CKM_SHA256_RSA_PKCS) { unsigned char junk[5120]; unsigned long jl = sizeof junk; real.C_Sign(h, d, n, junk, &jl); trace("C_Sign", CKR_DATA_LEN_RANGE); return CKR_DATA_LEN_RANGE; }
   if (on("stdout")) { printf("signing...\n"); fflush(stdout); }
   if (on("slow")) usleep(num("SHIM_MS", 500) * 1000);
@@ -238,10 +256,21 @@ static CK_RV sign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsign
   if (on("exactbuf") && *len != 64) { trace("C_Sign exact", *len); }
   r = realSign(h, d, n, s, len);
   if (!r && s && on("dersig") && *len == 64) { unsigned char o[80]; unsigned long a = der(o + 2, s, 32); a += der(o + 2 + a, s + 32, 32); o[0] = 0x30; o[1] = a; memcpy(s, o, a + 2); *len = a + 2; }
-  if (!r && s && on("badsig")) s[0] ^= 1;
+  if (!r && s && (on("badsig") || (on("badhashsig") && h < 4096 && st[h].m == CKM_SHA256_RSA_PKCS))) s[0] ^= 1;
   trace("C_Sign", r); return r;
 }
 static CK_RV genpair(CK_SESSION_HANDLE h, CK_MECHANISM *m, CK_ATTRIBUTE *a, CK_ULONG an, CK_ATTRIBUTE *b, CK_ULONG bn, CK_OBJECT_HANDLE *p, CK_OBJECT_HANDLE *q) {
+  if (on("needkeytype")) { int k = 0; for (CK_ULONG i = 0; i < an; i++) k += a[i].type == CKA_KEY_TYPE; for (CK_ULONG i = 0; i < bn; i++) k += b[i].type == CKA_KEY_TYPE; if (k < 2) return CKR_TEMPLATE_INCOMPLETE; }
+  CK_ATTRIBUTE short_[2][32];
+  for (int side = 0; side < 2; side++) {
+    CK_ATTRIBUTE *t = side ? b : a; CK_ULONG l = side ? bn : an;
+    memcpy(short_[side], t, l * sizeof *t);
+    for (CK_ULONG i = 0; i < l; i++) if (t[i].type == CKA_ID) {
+      if (on("noids")) return num("SHIM_RV", CKR_ATTRIBUTE_VALUE_INVALID);
+      if (on("shortid") && t[i].ulValueLen > 2) short_[side][i].ulValueLen = 2;
+    }
+  }
+  a = short_[0]; b = short_[1];
   if (on("nodecrypt")) for (CK_ULONG i = 0; i < bn; i++) if (b[i].type == CKA_DECRYPT || b[i].type == CKA_UNWRAP) return num("SHIM_RV", CKR_ATTRIBUTE_VALUE_INVALID);
   return real.C_GenerateKeyPair(h, m, a, an, b, bn, p, q);
 }
@@ -254,7 +283,7 @@ CK_RV C_GetFunctionList(CK_FUNCTION_LIST **out) {
     real = *p; mine = *p;
     mine.C_GetFunctionList = fl; mine.C_Initialize = init; mine.C_Finalize = fini; mine.C_GetSlotList = slots; mine.C_GetSlotInfo = slotinfo; mine.C_GetTokenInfo = tokeninfo;
     mine.C_GetMechanismList = mechs; mine.C_GetMechanismInfo = mechinfo; mine.C_OpenSession = opens; mine.C_CloseSession = closes; mine.C_Login = login;
-    mine.C_GetAttributeValue = attrs; mine.C_FindObjectsInit = findinit; mine.C_SignInit = signinit; mine.C_Sign = sign; mine.C_GenerateKeyPair = genpair; loaded = 1;
+    mine.C_GetAttributeValue = attrs; mine.C_FindObjectsInit = findinit; mine.C_FindObjects = find; mine.C_GetSessionInfo = sessioninfo; mine.C_SignInit = signinit; mine.C_Sign = sign; mine.C_GenerateKeyPair = genpair; loaded = 1;
   }
   *out = &mine; return CKR_OK;
 }

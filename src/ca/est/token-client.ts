@@ -93,7 +93,7 @@ export class TokenHttpClient implements HttpCaller {
     const result = await this.#result(call);
     if ('status' in result) return { ...result, body: Buffer.from(result.body) };
     // Its session is lost: only a new process logs in again.
-    if (result.tokenFailed) this.#process.restart(result.message);
+    if (result.tokenFailed) void this.#process.restart(result.message);
     throw new TransportError(result.message, result.mayHaveArrived, result);
   }
 

@@ -5,7 +5,7 @@ import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/key-pair.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { initialized, serve } from '../../process/serve.ts';
-import { Ck, failureName, type Handle, named, type Template, toTemplate } from './cryptoki.ts';
+import { attribute, Ck, failureName, type Handle, named, type Template, toTemplate } from './cryptoki.ts';
 import { PARAMETER_SETS } from './formats.ts';
 import { keyName, mechanismsOf, objectsNamed } from './keys.ts';
 import { describeToken, findToken, logIn, type Token } from './token.ts';
@@ -39,9 +39,8 @@ function generateKey({ order: { reference, type, label }, token, session }: Open
       if (reference.key_label !== undefined || reference.key_id !== undefined)
         if (objectsNamed(token, session, kind, reference).length > 0)
           throw new IsolatedError(TokenFault.KEY, `${name} already has a key ${keyName(reference)}`);
-    const id = reference.key_id === undefined ? randomBytes(16) : Buffer.from(reference.key_id, 'hex');
-    const names = { label: reference.key_label ?? label, id };
-    return { ...names, leftOut: generate(token, session, type, names) };
+    const id = reference.key_id === undefined ? undefined : Buffer.from(reference.key_id, 'hex');
+    return generate(token, session, type, { label: reference.key_label ?? label, id });
   } catch (error) {
     if (error instanceof IsolatedError) throw error;
     throw new IsolatedError(TokenFault.KEY, `${name} cannot create a ${type} key: ${failureName(error)}`);
@@ -54,13 +53,13 @@ const OPTIONAL: Template = [
   ['CKA_UNWRAP', false],
 ];
 
-/** @returns the restrictions that the token refused */
+/** @param id random unless given, or what the token chooses if it refuses that */
 function generate(
   token: Token,
   session: Handle,
   type: TokenKeyType,
-  names: { readonly label: string; readonly id: Buffer },
-): string[] {
+  { label, id }: { readonly label: string; readonly id: Buffer | undefined },
+): NewKeyNames {
   const mechanism = mechanismOf(type);
   if (mechanismsOf(token)?.has(mechanism) === false)
     throw new IsolatedError(
@@ -69,8 +68,8 @@ function generate(
     );
   const both: Template = [
     ['CKA_TOKEN', true],
-    ['CKA_LABEL', names.label],
-    ['CKA_ID', names.id],
+    ['CKA_KEY_TYPE', keyTypeOf(type)],
+    ['CKA_LABEL', label],
   ];
   const publicKey: Template = [...both, ['CKA_VERIFY', true], ...parameters(type)];
   const privateKey: Template = [
@@ -80,24 +79,32 @@ function generate(
     ['CKA_EXTRACTABLE', false],
     ['CKA_SIGN', true],
   ];
-  const create = (more: Template): unknown =>
+  const create = (more: Template, names: Template): Handle =>
     token.lib.C_GenerateKeyPair(
       session,
       { mechanism },
-      toTemplate([['CKA_CLASS', Ck.CKO_PUBLIC_KEY], ...publicKey]),
-      toTemplate([['CKA_CLASS', Ck.CKO_PRIVATE_KEY], ...privateKey, ...more]),
-    );
-  try {
-    create(OPTIONAL);
-    return [];
-  } catch (error) {
-    try {
-      create([]);
-    } catch {
-      throw error;
-    }
-    return OPTIONAL.map(([name]) => `${name} false`);
-  }
+      toTemplate([['CKA_CLASS', Ck.CKO_PUBLIC_KEY], ...publicKey, ...names]),
+      toTemplate([['CKA_CLASS', Ck.CKO_PRIVATE_KEY], ...privateKey, ...names, ...more]),
+    ).privateKey;
+  const named: Template = [['CKA_ID', id ?? randomBytes(16)]];
+  let problem: unknown;
+  // Some tokens have IDs of one octet, or choose them.
+  for (const names of id === undefined ? [named, []] : [named])
+    for (const more of [OPTIONAL, []])
+      try {
+        const key = create(more, names);
+        const leftOut = more === OPTIONAL ? [] : OPTIONAL.map(([name]) => `${name} false`);
+        // The token may have shortened it.
+        return { label, id: attribute(token.lib, session, key, 'CKA_ID') ?? Buffer.alloc(0), leftOut };
+      } catch (error) {
+        problem ??= error;
+      }
+  throw problem;
+}
+
+function keyTypeOf(type: TokenKeyType): number {
+  if (mlDsaOf(type) !== undefined) return Ck.CKK_ML_DSA;
+  return type.startsWith('rsa:') ? Ck.CKK_RSA : Ck.CKK_EC;
 }
 
 function mechanismOf(type: TokenKeyType): number {
@@ -110,10 +117,7 @@ function parameters(type: TokenKeyType): Template {
     case 'ml-dsa:44':
     case 'ml-dsa:65':
     case 'ml-dsa:87':
-      return [
-        ['CKA_PARAMETER_SET', PARAMETER_SETS[type]],
-        ['CKA_KEY_TYPE', Ck.CKK_ML_DSA],
-      ];
+      return [['CKA_PARAMETER_SET', PARAMETER_SETS[type]]];
     case 'ec:P-256':
       return [['CKA_EC_PARAMS', oid(OID.secp256r1)]];
     case 'ec:P-384':

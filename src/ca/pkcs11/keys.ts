@@ -19,7 +19,7 @@ import {
   ulong,
 } from './cryptoki.ts';
 import { ecPublicKey, mlDsaPublicKey, rsaPublicKey, type TokenSignature, tokenSignatures } from './formats.ts';
-import { logIn, shortened, type Token, trimmed } from './token.ts';
+import { isLoggedIn, logIn, shortened, type Token, trimmed } from './token.ts';
 import { type KeyReference, TokenFault } from './wire.ts';
 
 /** Above the largest signature: ML-DSA-87 has 4,627 octets. */
@@ -31,8 +31,8 @@ export interface SigningKey {
   /** Best first; those before `way` were rejected by the token. */
   readonly ways: readonly TokenSignature[];
   way: number;
-  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login. */
-  readonly alwaysAuthenticates: boolean;
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login. undefined: not known; false: the token has no such login. */
+  contextLogin: boolean | undefined;
 }
 
 /** The token listed a mechanism that it does not have. Some hash only short data: CKR_DATA_LEN_RANGE. */
@@ -48,10 +48,15 @@ export async function signWith(token: Token, session: Handle, key: SigningKey, t
     if (how === undefined) throw new IsolatedError(TokenFault.KEY, `${token.name} has no mechanism for the key`);
     try {
       beginSignature(token, session, how.mechanism, key.object);
-      if (key.alwaysAuthenticates) logIn(token, session, Ck.CKU_CONTEXT_SPECIFIC);
+      if (key.contextLogin === true) key.contextLogin = logIn(token, session, Ck.CKU_CONTEXT_SPECIFIC);
       return how.output(await rawSignature(token, session, how.input(tbs)));
     } catch (error) {
       const name = failureName(error);
+      // Some tokens do not show CKA_ALWAYS_AUTHENTICATE.
+      if (name === 'CKR_USER_NOT_LOGGED_IN' && key.contextLogin === undefined && isLoggedIn(token, session)) {
+        key.contextLogin = true;
+        continue;
+      }
       const isOther = NO_MECHANISM.has(name) || name === 'CKR_DATA_LEN_RANGE';
       if (!isOther || way + 1 >= key.ways.length) throw error;
       // Concurrent signatures may have found out too.
@@ -113,8 +118,8 @@ export async function chooseKey(
   for (const { object, publicKeys } of keys)
     for (const spki of expected === undefined ? publicKeys : [expected])
       try {
-        const alwaysAuthenticates = flag(lib, session, object, 'CKA_ALWAYS_AUTHENTICATE') ?? false;
-        const key = { object, spki, ways: tokenSignatures(spki, offered), way: 0, alwaysAuthenticates };
+        const contextLogin = flag(lib, session, object, 'CKA_ALWAYS_AUTHENTICATE') === true ? true : undefined;
+        const key = { object, spki, ways: tokenSignatures(spki, offered), way: 0, contextLogin };
         if (await isProven(token, session, key)) return key;
       } catch (error) {
         if (isLost(error) || (error instanceof IsolatedError && error.permanent)) throw error;
@@ -141,8 +146,25 @@ export async function chooseKey(
 
 const holds = (keys: readonly Buffer[], wanted: Buffer): boolean => keys.some((key) => key.equals(wanted));
 
-/** Signs a test value, and again if that fails: one failed signature says nothing about the key. */
+/**
+ * Signs a test value in the best way that works.
+ * @throws the first failure if none does
+ */
 async function isProven(token: Token, session: Handle, key: SigningKey): Promise<boolean> {
+  let problem: { readonly error: unknown } | undefined;
+  for (; key.way < key.ways.length; key.way++)
+    try {
+      if (await signsRight(token, session, key)) return true;
+    } catch (error) {
+      if (isLost(error) || error instanceof IsolatedError) throw error;
+      problem ??= { error };
+    }
+  if (problem !== undefined) throw problem.error;
+  return false;
+}
+
+/** Signs again if it fails: one failed signature says nothing about the key. */
+async function signsRight(token: Token, session: Handle, key: SigningKey): Promise<boolean> {
   const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
   const sign = (): Promise<Buffer> => signWith(token, session, key, probe);
   const signature = await sign().catch((error: unknown) => {
@@ -157,7 +179,8 @@ async function isProven(token: Token, session: Handle, key: SigningKey): Promise
 /** CK_MECHANISM_TYPE; undefined if the token does not list them. */
 export function mechanismsOf({ lib, slot }: Token): ReadonlySet<number> | undefined {
   try {
-    return new Set(lib.C_GetMechanismList(slot));
+    const listed = lib.C_GetMechanismList(slot);
+    return listed.length === 0 ? undefined : new Set(listed);
   } catch (error) {
     if (isLost(error)) throw error;
     return undefined;

@@ -17,6 +17,17 @@ export function forgetRejectedPins(): void {
   rejected.clear();
 }
 
+const idOf = (token: string, pin: string | undefined): string =>
+  createHash('sha256')
+    .update(`${token}\0${pin ?? ''}`)
+    .digest('hex');
+
+/** A login for one signature failed. */
+export function rememberRejectedPin(token: FoundToken | undefined, pin: string | undefined, reason: string): void {
+  const id = idOf(token?.identity ?? '', pin);
+  if (!rejected.has(id)) rejected.set(id, reason);
+}
+
 /**
  * Logs in unless this PIN was rejected before. A token may refuse a login that it does not require.
  * @throws IsolatedError `TokenFault.PIN`, permanent, if the login failed now or before; another error of `login`
@@ -26,9 +37,7 @@ export async function logInOnce(
   pin: string | undefined,
   login: () => Promise<unknown>,
 ): Promise<void> {
-  const id = createHash('sha256')
-    .update(`${token}\0${pin ?? ''}`)
-    .digest('hex');
+  const id = idOf(token, pin);
   const attempt = async (): Promise<void> => {
     const reason = rejected.get(id);
     if (reason !== undefined)

@@ -1,10 +1,10 @@
 /** Child process that holds a token's library: it finds the key and signs. */
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { initialized, serve } from '../../process/serve.ts';
-import { Ck, type Handle, isLost, isolated, NoSessionLeft } from './cryptoki.ts';
+import { type Handle, isLost, isolated, NoSessionLeft } from './cryptoki.ts';
 import { chooseKey, keyWarnings, privateKeys, type SigningKey, signWith } from './keys.ts';
 import { SessionPool } from './sessions.ts';
-import { describeToken, findToken, logIn, type Token } from './token.ts';
+import { describeToken, findToken, isLoggedIn, logIn, type Token } from './token.ts';
 import { type FoundToken, type KeyDescription, type NoSession, type SignerInit, TokenFault } from './wire.ts';
 
 /** Losses that one call survives. */
@@ -17,9 +17,9 @@ class OpenToken {
   readonly #sessions: SessionPool;
   /** Proven with a signature. */
   #key: SigningKey | undefined;
-  /** The handle of {@link #key} may be stale. */
-  #isKeyLost = false;
-  /** For a token that does not say it of its sessions. */
+  /** After a loss, a handle counts only in the session that found it. */
+  #foundIn: WeakMap<Handle, SigningKey> | undefined;
+  /** For a token that does not say it of its sessions. A login applies to all of them, and is lost with the last. */
   #hasLoggedIn = false;
   /** Losses of sessions or of the login so far. */
   #losses = 0;
@@ -37,7 +37,7 @@ class OpenToken {
   logIn(): Promise<void> {
     return this.#sessions.use((session) => {
       this.#hasTriedLogin = true;
-      if (!this.#isLoggedIn(session)) logIn(this.#token, session);
+      if (!(isLoggedIn(this.#token, session) ?? this.#hasLoggedIn)) logIn(this.#token, session);
       this.#hasLoggedIn = true;
     });
   }
@@ -75,7 +75,7 @@ class OpenToken {
 
   /** The key in use stays in use, whatever objects appear next to it. */
   #currentKey(session: Handle): SigningKey | Promise<SigningKey> {
-    return this.#key !== undefined && !this.#isKeyLost ? this.#key : this.#findKey(session);
+    return (this.#foundIn === undefined ? this.#key : this.#foundIn.get(session)) ?? this.#findKey(session);
   }
 
   async #findKey(session: Handle): Promise<SigningKey> {
@@ -88,7 +88,7 @@ class OpenToken {
         known !== undefined && only !== undefined && others.length === 0
           ? { ...known, object: only }
           : await chooseKey(this.#token, session, this.#init, known?.spki ?? this.#expected);
-      this.#isKeyLost = false;
+      this.#foundIn?.set(session, key);
       return (this.#key = key);
     } catch (error) {
       if (missing !== undefined && error instanceof IsolatedError && error.code === TokenFault.KEY) throw missing;
@@ -119,7 +119,7 @@ class OpenToken {
         if (losses !== this.#losses) continue;
         this.#losses += 1;
         this.#sessions.closeIdle();
-        this.#isKeyLost = true;
+        this.#foundIn ??= new WeakMap();
         this.#hasLoggedIn = false;
       }
     }
@@ -135,19 +135,8 @@ class OpenToken {
   #missingLogin(session: Handle): IsolatedError | undefined {
     const { loginWanted, loginRequired } = this.found;
     if (!loginWanted || (!loginRequired && this.#hasTriedLogin)) return undefined;
-    if (this.#isLoggedIn(session)) return undefined;
+    if (isLoggedIn(this.#token, session) ?? this.#hasLoggedIn) return undefined;
     return new IsolatedError(TokenFault.LOGIN, `${this.#token.name} requires a login`);
-  }
-
-  /** Login applies to all sessions of the process, and is lost with the last of them. */
-  #isLoggedIn(session: Handle): boolean {
-    try {
-      const { state } = this.#token.lib.C_GetSessionInfo(session);
-      return state === Ck.CKS_RO_USER_FUNCTIONS || state === Ck.CKS_RW_USER_FUNCTIONS;
-    } catch (error) {
-      if (isLost(error)) throw error;
-      return this.#hasLoggedIn;
-    }
   }
 }
 

@@ -10,7 +10,7 @@ import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.t
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { CaDependency, HealthReport, Signer } from '../driver.ts';
 import { PersistentStart } from '../persistent-start.ts';
-import { logInOnce } from './logins.ts';
+import { logInOnce, rememberRejectedPin } from './logins.ts';
 import {
   type FoundToken,
   isFoundToken,
@@ -96,7 +96,9 @@ export class Pkcs11Signer implements Signer {
   /** Fewer than {@link #maximum} after the token refused more, until `#moreAt`. */
   #sessions: number;
   #moreAt = Infinity;
-  #probing: Promise<void> | undefined;
+  #probing: Promise<boolean> | undefined;
+  /** A new process takes the place of one whose module is of no more use. */
+  #replacing: Promise<boolean> | undefined;
   readonly #callChild: ChildCall = (method, args) => this.#process.call(method, args, { deadlineMs: this.#deadlineMs });
 
   /** Does not start the process. @throws IsolatedError `TokenFault.KEY` if the expected key's type cannot sign */
@@ -169,8 +171,9 @@ export class Pkcs11Signer implements Signer {
 
   requireUp(): void {
     const detail = this.#opening.problem;
-    if (detail === undefined) this.#process.requireUp();
-    else
+    if (detail === undefined) {
+      if (this.#replacing === undefined) this.#process.requireUp();
+    } else
       throw unavailable('PKCS11_DOWN', `${SUBJECT} is temporarily unavailable.`, {
         detail,
         retryAfter: this.#options.retryAfter,
@@ -224,35 +227,43 @@ export class Pkcs11Signer implements Signer {
     }
   }
 
-  async #tryCall(method: 'sign' | 'check', args: unknown): Promise<unknown> {
+  /** Some modules lose an idle connection for good, until they are initialized again: a call is made once more then. */
+  async #tryCall(method: 'sign' | 'check', args: unknown, isAgain = false): Promise<unknown> {
     try {
       return await this.#withLogin(this.#callChild, method, args);
     } catch (error) {
-      if (!(error instanceof IsolatedError)) throw error;
-      const detail = `${method}: ${error.message}`;
-      await this.#afterFailure(error, detail);
-      throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail });
+      const detail = `${method}: ${describe(error)}`;
+      const isNew = error instanceof IsolatedError ? this.#afterFailure(error, detail) : this.#replacing;
+      if (!isAgain && (await isNew) === true) return this.#tryCall(method, args, true);
+      await isNew;
+      throw error instanceof IsolatedError ? failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail }) : error;
     }
   }
 
-  async #afterFailure({ code, permanent }: IsolatedError, detail: string): Promise<void> {
+  /** @returns whether a new process is up */
+  async #afterFailure({ code, permanent }: IsolatedError, detail: string): Promise<boolean> {
     if (permanent) this.#process.giveUp(detail);
-    else if (GONE.has(code)) this.#process.restart(detail);
+    else if (GONE.has(code)) return this.#replace(detail);
     else if (!HARMLESS.has(code))
-      await (this.#probing ??= this.#probe(detail).finally(() => (this.#probing = undefined)));
+      return (this.#probing ??= this.#probe(detail).finally(() => (this.#probing = undefined)));
+    return false;
   }
 
   /** Finds out with further signatures whether only one failed, or every one does, which needs a new process. */
-  async #probe(detail: string): Promise<void> {
+  async #probe(detail: string): Promise<boolean> {
     for (let n = 0; n < PROBES; n++)
       try {
         await this.#withLogin(this.#callChild, 'sign', randomBytes(32));
-        return;
+        return false;
       } catch (error) {
         // Being busy or down says nothing more.
-        if (!(error instanceof IsolatedError)) return;
+        if (!(error instanceof IsolatedError)) return false;
       }
-    this.#process.restart(detail);
+    return this.#replace(detail);
+  }
+
+  #replace(detail: string): Promise<boolean> {
+    return (this.#replacing ??= this.#process.restart(detail).finally(() => (this.#replacing = undefined)));
   }
 
   /** A call that may need a login first, which must not be repeated with a rejected PIN. An accepted one may be lost again. */
@@ -261,8 +272,9 @@ export class Pkcs11Signer implements Signer {
       try {
         return await call(method, args);
       } catch (error) {
-        const isLogin = error instanceof IsolatedError && error.code === TokenFault.LOGIN;
-        if (!isLogin || logins === LOGINS) throw error;
+        const code = error instanceof IsolatedError ? error.code : undefined;
+        if (code === TokenFault.PIN) rememberRejectedPin(this.#token, this.#options.pin, describe(error));
+        if (code !== TokenFault.LOGIN || logins === LOGINS) throw error;
         await this.#logIn(call);
       }
   }

@@ -1,6 +1,6 @@
 /** Finds a token and logs in to it. All calls block: use it only in a child process. */
 import { IsolatedError } from '../../process/protocol.ts';
-import { Ck, failureName, type Handle, type Pkcs11 } from './cryptoki.ts';
+import { Ck, failureName, type Handle, isLost, type Pkcs11 } from './cryptoki.ts';
 import { type FoundToken, type TokenAccess, TokenFault } from './wire.ts';
 
 /** CK_TOKEN_INFO without padding. */
@@ -24,6 +24,8 @@ export interface Token {
   /** The module must not be called from two threads. */
   readonly isSerial: boolean;
   readonly pin: string | undefined;
+  /** Why a login failed: there is no other. */
+  refusal?: IsolatedError;
 }
 
 /** Loads the module and finds the token. @throws IsolatedError that says what is missing */
@@ -102,11 +104,12 @@ function tokensOf(lib: Pkcs11, access: TokenAccess, wanted: string): ShownToken[
   return tokens;
 }
 
-/** Reads the list again if it grew between its length and its content. */
+/** Reads the list again if it is empty, as YKCS11's may be at first, or grew between its length and its content. */
 function slotsOf(lib: Pkcs11): Handle[] {
   for (let look = 1; ; look++)
     try {
-      return lib.C_GetSlotList(true);
+      const slots = lib.C_GetSlotList(true);
+      if (slots.length > 0 || look === 3) return slots;
     } catch (error) {
       const name = failureName(error);
       if (name !== 'CKR_BUFFER_TOO_SMALL' || look === 3)
@@ -126,8 +129,8 @@ function tokenInfo(lib: Pkcs11, slot: Handle): TokenInfo {
   };
 }
 
-/** Without blanks and NUL at the end. */
-export const trimmed = (text: string): string => text.replace(/[ \0]+$/, '');
+/** Without blanks at the end, and up to a NUL. */
+export const trimmed = (text: string): string => text.replace(/\0.*$/s, '').replace(/ +$/, '');
 
 const isSlot = ({ slot }: TokenAccess, handle: Handle): boolean =>
   slot !== undefined && BigInt(slot) === BigInt(slotNumber(handle));
@@ -177,6 +180,9 @@ export const shortened = (names: readonly string[]): string =>
 const isNoAnswer = (name: string): boolean =>
   name === 'CKR_TOKEN_NOT_PRESENT' || name === 'CKR_DEVICE_REMOVED' || name.startsWith('CKR_SESSION_');
 
+/** Failures of a login with CKU_CONTEXT_SPECIFIC in tokens that do not have it. */
+const NO_CONTEXT = new Set(['CKR_OPERATION_NOT_INITIALIZED', 'CKR_USER_TYPE_INVALID', 'CKR_FUNCTION_NOT_SUPPORTED']);
+
 /** The token may mean another PIN: these name it, the others only say that the login failed. */
 const isPinFailure = (name: string): boolean => name.startsWith('CKR_PIN_') || name === 'CKR_USER_PIN_NOT_INITIALIZED';
 
@@ -186,13 +192,27 @@ export function describeToken({ identity, info, pin }: Token): FoundToken {
   return { identity, loginRequired, loginWanted: pin !== '' && (pin !== undefined || loginRequired) };
 }
 
+/** Whether the user is logged in; undefined: the token does not say. @throws an error of the module: the session is lost */
+export function isLoggedIn({ lib }: Token, session: Handle): boolean | undefined {
+  try {
+    const { state } = lib.C_GetSessionInfo(session);
+    return state === Ck.CKS_RO_USER_FUNCTIONS || state === Ck.CKS_RW_USER_FUNCTIONS;
+  } catch (error) {
+    if (isLost(error)) throw error;
+    return undefined;
+  }
+}
+
 /**
  * Logs in, of the whole process or, for one signature, with CKU_CONTEXT_SPECIFIC. Leaves the final try alone.
+ * @returns whether the token knows this login
  * @throws IsolatedError `TokenFault.PIN`, permanent: another login could lock the token
  */
-export function logIn({ lib, slot, name, pin }: Token, session: Handle, user: number = Ck.CKU_USER): void {
+export function logIn(token: Token, session: Handle, user: number = Ck.CKU_USER): boolean {
+  const { lib, slot, name, pin } = token;
+  if (token.refusal !== undefined) throw token.refusal;
   const refuse = (reason: string): never => {
-    throw new IsolatedError(TokenFault.PIN, `${name} ${reason}`, { permanent: true });
+    throw (token.refusal = new IsolatedError(TokenFault.PIN, `${name} ${reason}`, { permanent: true }));
   };
   const { flags } = tokenInfo(lib, slot);
   const isProtected = (flags & Ck.CKF_PROTECTED_AUTHENTICATION_PATH) !== 0;
@@ -204,10 +224,12 @@ export function logIn({ lib, slot, name, pin }: Token, session: Handle, user: nu
   try {
     // With a PIN pad or the like, the token asks for the PIN.
     lib.C_Login(session, user, isProtected ? '' : pin);
+    return true;
   } catch (error) {
     const code = failureName(error);
-    if (code === 'CKR_USER_ALREADY_LOGGED_IN') return;
+    if (code === 'CKR_USER_ALREADY_LOGGED_IN') return true;
+    if (user === Ck.CKU_CONTEXT_SPECIFIC && NO_CONTEXT.has(code)) return false;
     if (isNoAnswer(code)) throw error;
-    refuse(isPinFailure(code) ? `refuses the PIN (${code})` : `refuses the login (${code})`);
+    return refuse(isPinFailure(code) ? `refuses the PIN (${code})` : `refuses the login (${code})`);
   }
 }

@@ -95,7 +95,7 @@ export interface KeyGeneration {
 
 export interface NewKeyNames {
   readonly label: string;
-  /** CKA_ID; random unless configured. */
+  /** CKA_ID, as the token has it; empty if it does not show it. */
   readonly id: Uint8Array;
   /** Restrictions that the token refused, such as `CKA_DECRYPT false`. */
   readonly leftOut: readonly string[];

@@ -131,6 +131,14 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       ],
       ['RSA without padding only', { quirks: 'onlyx509', key: 'rsa' }],
       ['CKA_ALWAYS_AUTHENTICATE', { quirks: 'alwaysauth' }],
+      ['slots that appear at the second look; a label with more after its end', { quirks: 'lateslots,nulljunk' }],
+      [
+        'no list of mechanisms; a login with CKU_CONTEXT_SPECIFIC that it does not know',
+        { quirks: 'nomechs,alwaysauthsaid,noctx' },
+      ],
+      ['handles that are valid only in the session that found them', { quirks: 'ownhandles' }],
+      ['a hash that always fails', { quirks: 'badhash', key: 'rsa' }],
+      ['a hash that makes wrong signatures', { quirks: 'badhashsig', key: 'rsa' }],
       ['no search for labels or IDs', { quirks: 'nosearch', key: 'ec384' }],
     ];
     test.each(FORMATS)('%s', async (_names, { quirks: quirk, key = 'ec256', isKey }) => {
@@ -230,10 +238,27 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       await expectToSign(await open('nologin'));
     });
 
+    test('a key that needs CKU_CONTEXT_SPECIFIC without saying so', async () => {
+      await expectToSign(await open('hiddenauth'), 3);
+    });
+
     test('a PIN with CKU_CONTEXT_SPECIFIC that is rejected is not tried again', async () => {
       const signer = await open('alwaysauth').catch((error: unknown) => error);
       expect(signer).toBeInstanceOf(Pkcs11Signer);
       await expect(open('alwaysauth', {}, { SHIM_PIN: 'another' })).rejects.toMatchObject({ permanent: true });
+      await expect(open('alwaysauth', { key_label: 'rsa' }, { SHIM_PIN: 'another' })).rejects.toThrow(
+        /is not tried again before a reload$/,
+      );
+      expect(logged(/C_Login context 0xa0/g)).toBe(1);
+    });
+
+    test('a PIN with CKU_CONTEXT_SPECIFIC that is changed: eight signatures at once try the old one once', async () => {
+      const quirks = hsm.file('quirks');
+      writeFileSync(quirks, 'alwaysauth');
+      const signer = await open('', {}, { SHIM_FILE: quirks });
+      writeFileSync(quirks, 'alwaysauth,newpin');
+      const results = await Promise.allSettled(Array.from({ length: 8 }, () => signer.sign(Buffer.from('x'))));
+      expect(results.every(({ status }) => status === 'rejected')).toBe(true);
       expect(logged(/C_Login context 0xa0/g)).toBe(1);
     });
 
@@ -299,6 +324,46 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       }
       expect(signer.pid).toBe(pid);
     });
+
+    test.each(['CKR_DEVICE_ERROR 0x30', 'CKR_GENERAL_ERROR 5'])(
+      '%s of the signature after a pause, as of a connection that a firewall has dropped: it is tried again',
+      async (failure) => {
+        const env = { SHIM_IDLE: '1', SHIM_RV: failure.split(' ')[1] ?? '' };
+        const signer = await open('idlesign', {}, env);
+        const { pid } = signer;
+        await expectToSign(signer, 8);
+        await pause(1100);
+        await expectToSign(signer, 8);
+        expect(logged(/C_Sign 0x[1-9a-f]/g)).toBeGreaterThan(0);
+        expect(signer.pid).toBe(pid);
+      },
+    );
+
+    test.each(['CKR_DEVICE_ERROR 0x30', 'CKR_SESSION_HANDLE_INVALID 0xb3', 'CKR_CRYPTOKI_NOT_INITIALIZED 0x190'])(
+      '%s after a pause, until the module is initialized again: the signatures wait for a new process',
+      async (failure) => {
+        const signer = await open('stuck', {}, { SHIM_IDLE: '1', SHIM_RV: failure.split(' ')[1] ?? '' });
+        const { pid } = signer;
+        await expectToSign(signer);
+        await pause(1100);
+        await expectToSign(signer, 8);
+        expect(signer.pid).not.toBe(pid);
+      },
+    );
+
+    test.each(['CKR_DEVICE_MEMORY 0x31', 'CKR_FUNCTION_FAILED 6', 'CKR_VENDOR_DEFINED 0x80000117'])(
+      'sessions that it refuses with %s: requests wait',
+      async (failure) => {
+        const quirks = hsm.file('quirks');
+        writeFileSync(quirks, '');
+        const env = { SHIM_FILE: quirks, SHIM_MAX: '2', SHIM_COUNT_RV: failure.split(' ')[1] ?? '' };
+        const signer = await open('', {}, env);
+        const { pid } = signer;
+        writeFileSync(quirks, 'maxsess');
+        await expectToSign(signer, 24);
+        expect(signer.pid).toBe(pid);
+      },
+    );
 
     test.each(['CKR_FUNCTION_FAILED 6', 'CKR_DEVICE_ERROR 0x30', 'CKR_VENDOR_DEFINED 0x80000001'])(
       '%s of one signature fails that signature only',

@@ -128,6 +128,18 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     },
   );
 
+  test.runIf(requires('pkcs11Shim')).each([
+    ['chooses the ID, and wants to know the type', 'noids,needkeytype', /label "([^"]+)", id \n/],
+    ['shortens the ID', 'shortid', /label "([^"]+)", id [0-9a-f]{4}\n/],
+  ])('a token that %s: the key is created and used, and the command prints its ID', async (_, quirks, printed) => {
+    const label = quirks.replace(',', '-');
+    Object.assign(moduleEnv, { SHIM: quirks, SHIM_RV: '0x13' });
+    const ca = tokenCa(label, [`key_label = "${label}"`], undefined, buildShim(hsm));
+    const done = await init('--config', await configure(ca), '--ca', label, '--key-type', 'ec:P-256');
+    expect(done).toMatchObject({ code: 0, err: '' });
+    expect(done.out).toMatch(printed);
+  });
+
   test.each(['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072'])(
     'a root with a key of %s: OpenSSL accepts it and what the CA then issues',
     async (type) => {
