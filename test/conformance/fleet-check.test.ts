@@ -54,6 +54,7 @@ const has =
   (isMeant: (name: GeneralName) => boolean) =>
   ({ label, sans }: Member): boolean =>
     label === 'devices' && sans.some(isMeant);
+const tls = (config: TomlTable) => section(config, 'tls');
 const subject = (config: TomlTable) => section(profile(config), 'subject');
 const san = (config: TomlTable) => section(profile(config), 'san');
 
@@ -68,7 +69,7 @@ interface Breakage {
 
 const BREAKAGES: Readonly<Record<string, Breakage>> = {
   'a higher TLS version': {
-    change: set((config) => section(config, 'tls'), { min_version: 'TLSv1.3' }),
+    change: set(tls, { min_version: 'TLSv1.3' }),
     who: ({ tls }) => tls === 'TLSv1.2',
     code: 'TLS_VERSION',
   },
@@ -171,11 +172,15 @@ const BREAKAGES: Readonly<Record<string, Breakage>> = {
     code: 'CLIENT_CERTIFICATE_PURPOSE',
   },
   'a server certificate under a new root': {
-    change: set((config) => section(config, 'tls'), {
-      certificate: 'tls/server-d.pem',
-      private_key: 'tls/server-d.key',
-    }),
+    change: set(tls, { certificate: 'tls/server-d.pem', private_key: 'tls/server-d.key' }),
     who: ({ label, given }) => label !== 'lab' && given.length > 0,
+    code: 'SERVER_CERTIFICATE_UNTRUSTED',
+    list: 'untrusting',
+  },
+  'a server certificate without its intermediate': {
+    before: set(tls, { certificate: 'tls/server-e.pem', private_key: 'tls/server-e.key' }),
+    change: set(tls, { certificate: 'tls/server-e-alone.pem', private_key: 'tls/server-e.key' }),
+    who: (member) => isAble(member) && member.label !== 'lab' && member.given.length > 0,
     code: 'SERVER_CERTIFICATE_UNTRUSTED',
     list: 'untrusting',
   },

@@ -351,6 +351,7 @@ export class DrawnFleet {
       ['server-b', 'labroot'],
       ['server-c', 'root'],
       ['server-d', 'vendor'],
+      ['server-e', 'next'],
     ] as const) {
       const extensions = [
         certificates.keyUsage('digitalSignature'),
@@ -358,7 +359,8 @@ export class DrawnFleet {
         certificates.subjectAltName(certificates.dns('localhost')),
       ];
       const leaf = await certificates.makeClient('CN=localhost', this.#ca(by), { ...times, slot: name, extensions });
-      put(`tls/${name}.pem`, pemOf(leaf));
+      put(`tls/${name}.pem`, by === 'next' ? pemOf(leaf, this.#ca(by)) : pemOf(leaf));
+      put(`tls/${name}-alone.pem`, pemOf(leaf));
       put(`tls/${name}.key`, pkcs8Pem(leaf.keys));
     }
     const bootstrap = await certificates.makeClient('CN=vendor device', this.#ca('vendor'), times);

@@ -3,7 +3,7 @@ import { changedKeys } from '../../config/diff.ts';
 import type { LoadedService } from '../../config/load.ts';
 import type { HeldCertificate, HolderRow } from '../../store/held-certificates.ts';
 import type { Store } from '../../store/store.ts';
-import { certifies, isSameChain, readGiven, serverChain, type ServerChain } from './server-trust.ts';
+import { certifies, isSameLeaf, readGiven, serverChain, type ServerChain } from './server-trust.ts';
 import { type Reason, Simulation, type Verdict } from './simulation.ts';
 
 export interface Entry extends Reason {
@@ -125,6 +125,7 @@ type GivenChains = ReadonlyMap<number, { readonly before: boolean; readonly afte
 
 /** Which answers of cacerts certify the server certificate, before and after. */
 class Trust {
+  /** Whether the server certificate itself does. The same one may be sent without the certificates above it. */
   readonly #changes: boolean;
   /** By number of the answer. */
   readonly #chains: GivenChains;
@@ -148,14 +149,14 @@ class Trust {
         after: after !== undefined && (await certifies(given, after, now)),
       });
     }
-    return new Trust(!isSameChain(before, after), chains);
+    return new Trust(!isSameLeaf(before, after), chains);
   }
 
   judge(holder: HolderRow): { readonly kind: 'untrusting' | 'unknown'; readonly entry: Entry } | undefined {
-    if (!this.#changes) return undefined;
     const [newest] = holder.certificates;
     const chains = holder.chains.flatMap((chain) => this.#chains.get(chain) ?? []);
     if (chains.length === 0) {
+      if (!this.#changes) return undefined;
       const message = 'The device was never given the CA certificates over a connection with its certificate.';
       return { kind: 'unknown', entry: entryOf(holder, newest, { code: 'CACERTS_NOT_GIVEN', message }) };
     }

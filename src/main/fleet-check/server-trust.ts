@@ -18,7 +18,7 @@ export function serverChain({ config, material }: LoadedService, { router }: Sim
   return own && [own, ...above];
 }
 
-export const isSameChain = (a: ServerChain | undefined, b: ServerChain | undefined): boolean =>
+export const isSameLeaf = (a: ServerChain | undefined, b: ServerChain | undefined): boolean =>
   a !== undefined && b !== undefined && a[0].der.equals(b[0].der);
 
 /** The certificates of an answer of cacerts, which are one after another. */
