@@ -449,7 +449,7 @@ class StatesFleet {
       Object.assign(section(config, 'tls'), { certificate: 'tls/next.pem', private_key: 'tls/next.key' });
     };
     if (issuer?.['holders'] !== issuer?.['informed'] || (await this.#untrusting(change)).length > 0) {
-      this.#when(this.#clock.time + DAY, () => this.#finishRollOver());
+      this.#when(this.#clock.time + Math.max(1, this.#options.lifetime / 5) * DAY, () => this.#finishRollOver());
       return;
     }
     await this.#reconfigure(change);
