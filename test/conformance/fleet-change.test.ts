@@ -88,11 +88,12 @@ describe('check --fleet', () => {
     expect(out).toContain(`${NAMES.length} holders checked, 2 stranded, 0 untrusting\n`);
   });
 
-  test('a wrong configuration is exit code 2, an unreadable store 1', async () => {
+  test('a wrong configuration is exit code 2, an unreadable store 1, and the old configuration names the store', async () => {
     write((config) => void (section(config, 'tls')['min_version'] = 'SSLv3'));
     expect((await check('--config', file('new.toml'), '--json')).code).toBe(2);
     write((config) => void (config['store'] = { path: 'data/none.db' }));
     expect((await check('--config', file('new.toml'), '--json')).code).toBe(1);
+    expect(await report()).toMatchObject({ checked: NAMES.length, stranded: [], not_judged: [], code: 0 });
   });
 
   test('directly after a clean stop, it knows what happened last', async () => {

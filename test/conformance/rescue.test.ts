@@ -1,5 +1,12 @@
 /** One more renewal with a certificate that expired, over TLS. */
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { caSection, certificatePem, type ClientIdentity, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { importCertificate, type ImportOptions } from '../support/imported-certificate.ts';
@@ -99,6 +106,30 @@ test('a pass serves the polls of a request that it queued, and is used when the 
   expect((await record(old.serial))['rescue_until']).toBeNull();
   expect(await audited('certificate.rescue_ended', old.serial)).toMatchObject([{ request_id: id }]);
   expect((await renew(old, 'queued', makeKey(), 'lab/simplereenroll')).status).toBe(401);
+});
+
+test('with a pass, the expiry of an issuer does not count', async () => {
+  const file = (name: string) => join(estuary.dir, 'ca', name);
+  const privateKey = createPrivateKey(readFileSync(file('root.key')));
+  const [root, current] = ['root.pem', 'issuing.pem'].map((name) =>
+    parseCertificate(new X509Certificate(readFileSync(file(name))).raw),
+  );
+  if (root === undefined || current === undefined) expect.fail();
+  const issuer = { subject: formatName(root.subject), kind: 'ec:P-256', der: root.der } as const;
+  const keys = { privateKey, publicKey: createPublicKey(readFileSync(file('root.pem'))) };
+  const times = { notBefore: Date.now() - 90 * DAY, notAfter: Date.now() - DAY };
+  const former = await makeCa(formatName(current.subject), { ...times, issuer: { ...issuer, keys }, pathLength: 0 });
+  const expired = await makeClient('CN=gone-3', former, { ...times, keys: key });
+  writeFileSync(file('former.pem'), encodePem('CERTIFICATE', former.der));
+  estuary.reconfigure((config) => {
+    section(caSection(config), 'profile')['renewal_issuers'] = 'ca/former.pem';
+  });
+  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
+  const client = { cert: encodePem('CERTIFICATE', expired.der), key: key.pem };
+  const { json } = await estuary.admin('POST', '/admin/certificates', { ca: 'devices', pem: client.cert });
+  expect((await renew(client, 'gone-3')).status).toBe(401);
+  await rescue(String(json['serial']));
+  expect((await renew(client, 'gone-3')).status).toBe(200);
 });
 
 describe('every other rule applies', () => {
