@@ -74,7 +74,7 @@ export class ServerCertificate {
   /**
    * Loads the certificate file, and renews the certificate if it expires soon, is revoked, or has another CA or other
    * names.
-   * @throws the error of the issuance, if no usable certificate remains
+   * @throws the error of the issuance, if there is no certificate: one that has expired is still presented
    */
   async refresh(): Promise<void> {
     const { mutex, log } = this.#options;
@@ -93,17 +93,17 @@ export class ServerCertificate {
         release();
       }
     } catch (error) {
-      if (this.#current === undefined || !this.#isInTime(this.#current.certificates[0])) throw error;
+      if (this.#current === undefined) throw error;
       log.error({ detail: describe(error) }, 'cannot renew the server certificate');
     }
   }
 
-  /** Loads a usable certificate. Returns whether it needs no renewal. */
+  /** Loads the certificate. Returns whether it needs no renewal. */
   async #takeGood(): Promise<boolean> {
     const pair = await this.#read();
-    if (pair === undefined || !this.#isInTime(pair.certificates[0])) return false;
+    if (pair === undefined) return false;
     this.#current = pair;
-    return this.#isGood(pair.certificates[0]);
+    return this.#isInTime(pair.certificates[0]) && (await this.#isGood(pair.certificates[0]));
   }
 
   async #read(): Promise<KeyPair | undefined> {

@@ -46,8 +46,9 @@ export function toEstuaryError(error: unknown): EstuaryError {
 /** Of the library, for a URL without a password, if neither PGPASSWORD nor a password file has one. */
 const NO_PASSWORD = /^SASL: .*client password must be/;
 
-/** Codes of certificates that are not trusted, or are for another host. */
-const UNTRUSTED = /^(?:ERR_TLS_CERT|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|INVALID_)/;
+/** Codes of certificates that are not trusted, or are for another host. One that has expired will be replaced. */
+const UNTRUSTED =
+  /^(?:ERR_TLS_CERT|CERT_(?!HAS_EXPIRED|NOT_YET_VALID)|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|INVALID_)/;
 
 /** The database answers, but refuses this user or database, or is not the one that is configured. */
 export const isRefusedLogin = ({ cause }: EstuaryError): boolean =>

@@ -1,9 +1,14 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PostgresServer, PostgresTls } from '../../../src/store/postgres/connection.ts';
 import { connect } from '../../../src/store/postgres/connection.ts';
 import { connector } from '../../../src/store/postgres/connection.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { EstuaryError } from '../../../src/errors.ts';
+import { isRefusedLogin } from '../../../src/store/postgres/errors.ts';
+import { makeCa } from '../../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../support/csr.ts';
 import { Estuary, section } from '../../support/estuary.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
@@ -70,6 +75,19 @@ describe.skipIf(!requires('postgres', 'openssl'))('TLS to PostgreSQL', () => {
     const text = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
     expect((await connection.query({ name: 'encrypted', text, values: [] })).rows).toEqual([{ ssl: true }]);
     connection.end();
+  });
+
+  it('waits with an expired CA, which will be replaced, and not with another one', async () => {
+    const privateKey = createPrivateKey(pem('ca.key'));
+    const keys = { privateKey, publicKey: createPublicKey(privateKey) };
+    const { der } = await makeCa('CN=Database CA', { keys, notAfter: Date.UTC(2026, 1, 1) });
+    const isRefused = async (anchors: string): Promise<boolean> => {
+      const error: unknown = await connect({ url: url(), tls: { anchors } }, 'test').catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(EstuaryError);
+      return error instanceof EstuaryError && isRefusedLogin(error);
+    };
+    expect(await isRefused(encodePem('CERTIFICATE', der))).toBe(false);
+    expect(await isRefused(pem('other-ca.pem'))).toBe(true);
   });
 
   it.each<[string, RegExp, () => PostgresServer]>([
