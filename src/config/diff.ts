@@ -1,5 +1,5 @@
 import { IsArray, type TSchema } from 'typebox';
-import { failed } from '../errors.ts';
+import { type EstuaryError, failed } from '../errors.ts';
 import { isTable, keysWithLabels, type Warning } from './problem.ts';
 import { keysOf, notes, tableOf } from './keys.ts';
 import type { CertificateExpiry } from './material/material.ts';
@@ -135,8 +135,8 @@ export interface ReloadReport {
 
 export type ReloadOutcome =
   | { readonly ok: true; readonly report: ReloadReport }
-  /** `reason`: why nothing has changed. */
-  | { readonly ok: false; readonly reason: string };
+  /** `reason`: why nothing has changed; `unavailable`: it was not the configuration. */
+  | { readonly ok: false; readonly reason: string; readonly unavailable?: EstuaryError };
 
 /** Runs reloads one at a time. Never rejects. */
 export type Reload = (order: ReloadOrder) => Promise<ReloadOutcome>;

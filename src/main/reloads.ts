@@ -13,7 +13,7 @@ import { certificateExpiries, type CertificateExpiry, endOf, type Material } fro
 import { readMaterial } from '../config/material/load-material.ts';
 import { type Fault, isOfLabel, reported, type Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
-import { describe } from '../errors.ts';
+import { describe, isUnavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ServiceState } from '../service-state-metrics.ts';
 import type { Store } from '../store/store.ts';
@@ -98,7 +98,7 @@ export class Reloads {
         .catch((failure: unknown) =>
           log.error({ detail: describe(failure) }, 'cannot write the failed reload to the audit log'),
         );
-      return { ok: false, reason: detail };
+      return notReloaded(error);
     }
   }
 
@@ -109,7 +109,7 @@ export class Reloads {
       prepared.drop();
       return { ok: true, report };
     } catch (error) {
-      return { ok: false, reason: describe(error) };
+      return notReloaded(error);
     }
   }
 
@@ -192,6 +192,12 @@ export class Reloads {
       }));
   }
 }
+
+const notReloaded = (error: unknown): ReloadOutcome => ({
+  ok: false,
+  reason: describe(error),
+  ...(isUnavailable(error) ? { unavailable: error } : {}),
+});
 
 /** Warns of certificates whose label no CA has, as after a renaming. */
 export async function withoutCa(

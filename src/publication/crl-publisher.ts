@@ -99,19 +99,22 @@ export class CrlPublisher {
   }
 
   /**
-   * The CA's CRL. A due list that cannot be renewed is still served until its nextUpdate.
+   * The CA's CRL. A due list that cannot be renewed is still served until its nextUpdate, also without the store.
    * @throws EstuaryError if there is no valid list and none can be signed
    */
   async current(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
-    const head = await this.#options.store.crlHead(ca.label);
-    const known = await this.#load(ca, head);
-    if (known !== undefined && !this.#isDue(known, head)) return known;
+    const { store, now, log } = this.#options;
+    let known = this.#known(ca);
     try {
+      const head = await store.crlHead(ca.label);
+      known = await this.#load(ca, head);
+      if (known !== undefined && !this.#isDue(known, head)) return known;
       return await this.#renew(ca, signer);
     } catch (error) {
-      this.#failedAt.set(ca.label, this.#options.now());
-      if (known === undefined || this.#options.now() >= known.next_update) throw error;
-      this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL that is due');
+      const isLogged = this.#failedLately(ca.label);
+      this.#failedAt.set(ca.label, now());
+      if (known === undefined || now() >= known.next_update) throw error;
+      if (!isLogged) log.error({ ca: ca.label, detail: describe(error) }, 'cannot bring the CRL up to date');
       return known;
     }
   }

@@ -2,9 +2,11 @@
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
+import { unavailable } from '../../src/errors.ts';
 import { isListSignedBy, parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
+import type { Store } from '../../src/store/store.ts';
 import { issueFrom } from '../http/admin/support.ts';
 import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
@@ -90,6 +92,21 @@ test('while the key is away the old list is given out until it ends, and 503 aft
   await expect(publisher.current(ca, signer)).rejects.toMatchObject({ status: 503 });
   key.works = true;
   expect((await publisher.current(ca, signer)).number).toBeGreaterThan(list.number);
+});
+
+test('while the store is away the list is given out until it ends, and 503 afterwards', async () => {
+  const { store, ca, signer, clock } = await fixture(folder);
+  const state = { isAway: false };
+  const crlHead = (label: string) =>
+    state.isAway ? Promise.reject(unavailable('STORE_UNAVAILABLE', 'away')) : store.crlHead(label);
+  const options = { cas: () => [ca], interval: INTERVAL, log, now: () => clock.now };
+  const publisher = new CrlPublisher({ ...options, store: Object.assign(Object.create(store), { crlHead }) as Store });
+  const list = await publisher.current(ca, signer);
+  state.isAway = true;
+  clock.now += (INTERVAL - 2) * 1000;
+  expect(await publisher.current(ca, signer)).toEqual(list);
+  clock.now += 3000;
+  await expect(publisher.current(ca, signer)).rejects.toMatchObject({ status: 503 });
 });
 
 test('revocations within crl_after_revocation share one CRL, also thousands of them', async () => {

@@ -86,7 +86,7 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
       const dryRun = request.query.dry_run === 'true';
       if (!dryRun) await deps.store.audit([accessEvent(request, 'success', 'a reload')]);
       const outcome = await deps.reload({ dryRun, by: actor(request) });
-      if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
+      if (!outcome.ok) throw outcome.unavailable ?? conflict('RELOAD_FAILED', outcome.reason);
       return { dry_run: dryRun, ...inWords(outcome.report) };
     },
   });

@@ -85,7 +85,25 @@ async function list(spec: ListSpec, filters: Query, values: ListValues, session:
   const order = format === 'table' ? { order: spec.order ?? 'desc' } : {};
   const pages = pagesOf(spec.path, { ...order, ...filters, cursor: values.cursor }, most, session);
   if (format === 'json') return printJson(pages, session);
-  return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session, values.wide);
+  if (format === 'csv') return printOwnCsv(pages, session);
+  const count = await printTable(spec.kind, pages, session, values.wide);
+  if (count === 0) session.err(`Nothing found.${await aboutLabel(filters['ca'], session)}\n`);
+  return EXIT.ok;
+}
+
+/** That no CA has a label, which a former one may have had. */
+async function aboutLabel(label: Query[string], { client }: Session): Promise<string> {
+  if (label === undefined) return '';
+  try {
+    const labels = recordsAt(await client.record('GET', '/admin/cas'), 'items').map((ca) => textAt(ca, 'label'));
+    return labels.includes(String(label))
+      ? ''
+      : ` No CA has the label "${label}". The labels are: ${labels.join(', ')}.`;
+  } catch (error) {
+    // Such as without the role.
+    if (error instanceof CommandError) return '';
+    throw error;
+  }
 }
 
 interface Page {
@@ -108,6 +126,7 @@ export async function* pagesOf(path: string, query: Query, most: number, { clien
   } while (cursor !== '' && left > 0);
 }
 
+/** @returns how many there are */
 async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Session, wide: boolean): Promise<number> {
   let [count, rest] = [0, ''];
   for await (const { items, next } of pages) {
@@ -117,9 +136,8 @@ async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Sessi
     rest = next;
     await session.drained?.();
   }
-  if (count === 0) session.err('Nothing found.\n');
   if (rest !== '') session.err(`There may be more: pass --cursor ${rest} to continue, or --all.\n`);
-  return EXIT.ok;
+  return count;
 }
 
 /** The API's list format across all pages, one record per line. */

@@ -195,6 +195,8 @@ describe('certificates', () => {
     expect(csv).toMatch(/^serial,ca,subject,sans,/);
     for (const serial of wanted) expect(csv).toContain(`\r\n${serial},devices,`);
     expect((await admin(['cert', 'list', '--subject', 'nobody'])).err).toBe('Nothing found.\n');
+    const unknown = 'Nothing found. No CA has the label "devcies". The labels are: devices, lab.\n';
+    expect((await admin(['cert', 'list', '--ca-label', 'devcies'])).err).toBe(unknown);
   });
 
   test('show and its PEM; revoke asks, and does nothing without a yes', async () => {
