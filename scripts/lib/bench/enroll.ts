@@ -34,6 +34,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: 'kept,new,renewal,kept-otp' },
     servers: { type: 'string', default: 'sqlite,durable,bare' },
     other: { type: 'string' },
+    filled: { type: 'string' },
   },
 });
 
@@ -56,13 +57,21 @@ interface Backend {
   readonly cluster?: PostgresCluster;
   /** The program, in place of `dist`. */
   readonly program?: string;
+  /** The folder with the store that it begins with. */
+  readonly filled?: string;
 }
 
 async function estuaryTarget(
   size: number,
-  { cluster, ...program }: Backend = {},
+  { cluster, program, filled }: Backend = {},
 ): Promise<Target & { readonly dir: string }> {
-  const options = { ...program, env: { NODE_ENV: 'production' } };
+  const options = {
+    ...(program !== undefined && { program }),
+    ...(filled !== undefined && {
+      configure: (_config: unknown, dir: string) => cpSync(filled, join(dir, 'data'), { recursive: true }),
+    }),
+    env: { NODE_ENV: 'production' },
+  };
   const stored = cluster === undefined ? options : withStoreIn(options, await cluster.createDatabase(), 'bench');
   const estuary = await Estuary.start(stored);
   const { server, root: ca, dir } = estuary;
@@ -157,7 +166,9 @@ async function main(): Promise<void> {
     const sqlite = await estuaryTarget(size);
     targets.set('sqlite', sqlite);
     if (cluster !== undefined) targets.set('postgres', await estuaryTarget(size, { cluster }));
-    if (values.other !== undefined) targets.set('other', await estuaryTarget(size, { program: values.other }));
+    const { other: program, filled } = values;
+    if (program !== undefined || filled !== undefined)
+      targets.set('other', await estuaryTarget(size, { ...(program && { program }), ...(filled && { filled }) }));
     for (const kind of ['bare', 'durable'] as const)
       if (wanted.includes(kind)) targets.set(kind, await floorTarget(kind, sqlite));
     const series: Series[] = [];
