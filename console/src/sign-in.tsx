@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { toApiError } from './api/client.ts';
 import { findSession, hasOidc, signIn } from './shared/session.ts';
-import { Field, submitted, valueOf } from './ui/fields.tsx';
+import { Field, FieldProblem, submitted, valueOf } from './ui/fields.tsx';
 import { Mark } from './ui/mark.tsx';
 
 interface SignInProps {
@@ -61,11 +61,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
         >
           {(attributes) => <input {...attributes} type="password" required autoComplete="off" spellcheck={false} />}
         </Field>
-        {problem !== undefined && (
-          <p class="field-problem" role="alert">
-            {problem}
-          </p>
-        )}
+        <FieldProblem of={problem} />
         <button type="submit" class={certificate === undefined && !hasOidc.value ? 'primary' : ''} disabled={busy}>
           {busy ? 'Signing in …' : 'Sign in with the token'}
         </button>

@@ -1,16 +1,12 @@
 /** The CRL and the OCSP responder of a CA. */
-import { adminPath, call } from '../api/client.ts';
+import { adminPath } from '../api/client.ts';
 import type { CaRevocation } from '../api/types.ts';
 import { Badge, Facts, Moment, Names, Panel, type Fact } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 
 export function Revocation({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad(`revocation ${label}`, (signal) =>
-    call<CaRevocation>(adminPath('cas', label, 'revocation'), { signal }),
-  );
-  useEvents(['crl.*', 'config.*'], again);
+  const { loaded, again } = useRecord<CaRevocation>(adminPath('cas', label, 'revocation'), ['crl.*', 'config.*']);
   return (
     <>
       <Panel title="CRL">

@@ -5,7 +5,7 @@ import type { Campaign, CampaignProgress } from '../api/types.ts';
 import { go, link, route } from '../shared/router.ts';
 import { Heading, Moment } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, FieldProblem, submitted, valueOf } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
 import { given, LabelField, TextField } from '../ui/text-fields.tsx';
 import { selectionInWords, selectionOf } from './filter-words.ts';
@@ -65,11 +65,7 @@ export function NewCampaign() {
           label="Link to an explanation"
           hint="https://…, for the owners of the clients."
         />
-        {problem !== undefined && (
-          <p class="field-problem" role="alert">
-            {problem}
-          </p>
-        )}
+        <FieldProblem of={problem} />
         <div class="actions">
           <a class="button" href={link(['campaigns'])}>
             Cancel

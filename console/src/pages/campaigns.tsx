@@ -1,20 +1,19 @@
 /** Campaigns that replace certificates before they expire, and their progress. */
 import { useState } from 'preact/hooks';
-import { adminPath, call, order } from '../api/client.ts';
+import { adminPath, order } from '../api/client.ts';
 import type { Campaign, CampaignProgress, Page } from '../api/types.ts';
 import { go, link, route } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Facts, Heading, Moment, Panel, Time } from '../ui/bits.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { NotForRole } from '../ui/not-for-role.tsx';
 import { notify } from '../ui/notices.tsx';
 import { Empty, Show } from '../ui/states.tsx';
 import { Table, type Column } from '../ui/table.tsx';
 import { NewCampaign } from './campaign-new.tsx';
-import { CERTIFICATE_COLUMNS } from './certificates.tsx';
+import { CertificateTable } from './certificates.tsx';
 import { selectionInWords, selectionLink } from './filter-words.ts';
 
 /** The list shows the progress of so many campaigns. A progress reads all certificates of its campaign. */
@@ -40,10 +39,8 @@ const COLUMNS: readonly Column<Campaign & { readonly n: number }>[] = [
 ];
 
 function CampaignList() {
-  const { loaded, again } = useLoad('campaigns', (signal) =>
-    call<Page<Campaign>>('/admin/renewals', { query: { order: 'desc', limit: 1000 }, signal }),
-  );
-  useEvents(['renewal.*'], again);
+  const query = { order: 'desc', limit: 1000 };
+  const { loaded, again } = useRecord<Page<Campaign>>('/admin/renewals', ['renewal.*'], query);
   return (
     <>
       <Heading title="Campaigns" lead="Replace certificates before they expire, for example before a CA expires.">
@@ -72,10 +69,7 @@ function CampaignList() {
 }
 
 function ProgressOf({ id }: { readonly id: string }) {
-  const { loaded, again } = useLoad(`campaign ${id}`, (signal) =>
-    call<CampaignProgress>(adminPath('renewals', id), { signal }),
-  );
-  useEvents(EVENTS, again);
+  const { loaded } = useRecord<CampaignProgress>(adminPath('renewals', id), EVENTS);
   if (loaded.state !== 'ready') return null;
   const { total, replaced, overdue } = loaded.value;
   return (
@@ -88,11 +82,8 @@ function ProgressOf({ id }: { readonly id: string }) {
 }
 
 function CampaignDetails({ id }: { readonly id: string }) {
-  const { loaded, again } = useLoad(`campaign ${id}`, (signal) =>
-    call<CampaignProgress>(adminPath('renewals', id), { signal }),
-  );
+  const { loaded, again } = useRecord<CampaignProgress>(adminPath('renewals', id), EVENTS);
   const [isStopping, setStopping] = useState(false);
-  useEvents(EVENTS, again);
   return (
     <>
       <Heading title={loaded.state === 'ready' ? (loaded.value.reason ?? 'Campaign') : 'Campaign'}>
@@ -161,12 +152,7 @@ function Progress({ of }: { readonly of: CampaignProgress }) {
         ([name, count, certificates]) =>
           count > 0 && (
             <Panel title={`${name}: ${count.toLocaleString('en')}`}>
-              <Table
-                caption={`${name} certificates`}
-                columns={CERTIFICATE_COLUMNS}
-                items={certificates}
-                id={({ ca, serial }) => `${ca} ${serial}`}
-              />
+              <CertificateTable caption={`${name} certificates`} items={certificates} />
             </Panel>
           ),
       )}

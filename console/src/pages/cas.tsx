@@ -1,11 +1,10 @@
 /** The CAs: their health, chain, profile, CRL and OCSP. */
-import { adminPath, call } from '../api/client.ts';
+import { adminPath } from '../api/client.ts';
 import type { Ca, CaPage, OverviewRecord } from '../api/types.ts';
 import { link } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, type Fact, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { Revocation } from './ca-revocation.tsx';
@@ -41,7 +40,7 @@ export function Cas({ id }: { readonly id: string | undefined }) {
 }
 
 function CaDetails({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad(`ca ${label}`, (signal) => call<CaPage>(adminPath('cas', label), { signal }));
+  const { loaded, again } = useRecord<CaPage>(adminPath('cas', label), []);
   return (
     <>
       <Heading title={label} {...(loaded.state === 'ready' ? { lead: <Badge of={loaded.value.health} /> } : {})}>
@@ -101,8 +100,8 @@ function Details({ ca }: { readonly ca: CaPage }) {
 
 /** Includes the dependencies of the CA: an HSM or an upstream CA. */
 function CaHealth({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad('overview', (signal) => call<OverviewRecord>('/admin/overview', { signal }));
-  useEvents(['upstream.*', 'ca.*', 'config.*', 'service.*'], again);
+  const events = ['upstream.*', 'ca.*', 'config.*', 'service.*'];
+  const { loaded, again } = useRecord<OverviewRecord>('/admin/overview', events);
   return (
     <Panel title="Health">
       <Show of={loaded} again={again} lines={2}>

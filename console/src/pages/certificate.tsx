@@ -1,12 +1,11 @@
 /** One certificate: its content, its requester, its chain, and its revocation. */
 import { useState } from 'preact/hooks';
-import { adminPath, call } from '../api/client.ts';
+import { adminPath } from '../api/client.ts';
 import type { CertificateChain, CertificateContent, CertificatePage } from '../api/types.ts';
 import { link, route } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, saveFile } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { Chain } from './chain.tsx';
 import { History } from './history.tsx';
@@ -15,10 +14,8 @@ import { ReleaseCertificate, RevokeCertificate } from './revoke.tsx';
 
 export function CertificateDetails({ serial }: { readonly serial: string }) {
   const { ca } = route.value.query;
-  const { loaded, again } = useLoad(`certificate ${serial} ${ca ?? ''}`, (signal) =>
-    call<CertificatePage>(adminPath('certificates', serial), { query: { ca }, signal }),
-  );
-  useEvents(['certificate.revoked', 'certificate.held', 'certificate.released', 'certificate.rescue*'], again);
+  const events = ['certificate.revoked', 'certificate.held', 'certificate.released', 'certificate.rescue*'];
+  const { loaded, again } = useRecord<CertificatePage>(adminPath('certificates', serial), events, { ca });
   return (
     <>
       {loaded.state !== 'ready' && <Heading title="Certificate" />}
@@ -137,9 +134,7 @@ export function Extensions({ of: { extensions } }: { readonly of: CertificateCon
 }
 
 function IssuerChain({ certificate: { serial, ca, subject } }: { readonly certificate: CertificatePage }) {
-  const { loaded, again } = useLoad(`chain ${ca} ${serial}`, (signal) =>
-    call<CertificateChain>(adminPath('certificates', serial, 'chain'), { query: { ca }, signal }),
-  );
+  const { loaded, again } = useRecord<CertificateChain>(adminPath('certificates', serial, 'chain'), [], { ca });
   return (
     <Panel
       title="Chain"

@@ -5,7 +5,7 @@ import { link, route } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
-import { RecordList, type Column } from '../ui/table.tsx';
+import { RecordList, Table, type Column, type TableProps } from '../ui/table.tsx';
 import { BulkRevoke } from './bulk.tsx';
 import { certificateLink } from './certificate-link.ts';
 import { CertificateDetails } from './certificate.tsx';
@@ -24,7 +24,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'expires_before', label: 'Expires before', kind: 'date' },
 ];
 
-export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
+const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   {
     head: 'Subject',
     kind: 'name',
@@ -44,6 +44,12 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   { head: 'Revoked', cell: ({ revoked_at }) => <Time at={revoked_at} />, extra: true },
   { head: 'Reason', cell: ({ reason }) => reason, extra: true },
 ];
+
+export function CertificateTable({ caption, items }: Pick<TableProps<Certificate>, 'caption' | 'items'>) {
+  return (
+    <Table caption={caption} columns={CERTIFICATE_COLUMNS} items={items} id={({ ca, serial }) => `${ca} ${serial}`} />
+  );
+}
 
 /** Most names are DNS names, so lists leave out the type. */
 const shortName = (name: string): string => name.replace(/^DNS:/, '');

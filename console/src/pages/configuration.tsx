@@ -5,9 +5,8 @@ import type { Configuration as ConfigurationRecord, ConfigurationKey, ReloadRepo
 import { route } from '../shared/router.ts';
 import { Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { useEvents } from '../ui/events.ts';
 import { Filters, type Filter } from '../ui/fields.tsx';
-import { useLoad } from '../ui/load.ts';
+import { useLoad, useRecord } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Empty, Show } from '../ui/states.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -23,10 +22,7 @@ const COLUMNS: readonly Column<ConfigurationKey>[] = [
 ];
 
 export function Configuration() {
-  const { loaded, again } = useLoad('configuration', (signal) =>
-    call<ConfigurationRecord>('/admin/configuration', { signal }),
-  );
-  useEvents(['config.*'], again);
+  const { loaded, again } = useRecord<ConfigurationRecord>('/admin/configuration', ['config.*']);
   return (
     <>
       <Heading title="Configuration" lead="The active configuration. Secrets are hidden." />

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { devicePath, order, toApiError } from '../api/client.ts';
 import type { Device } from '../api/types.ts';
 import { timeZone } from '../shared/preferences.ts';
-import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, FieldProblem, submitted, valueOf } from '../ui/fields.tsx';
 import { given, LabelField, TextField } from '../ui/text-fields.tsx';
 import { dateOf, startOfDay } from '../ui/time.ts';
 
@@ -87,11 +87,7 @@ export function DeviceForm({ device, onClose, done }: DeviceFormProps) {
           />
         </div>
       </details>
-      {problem !== undefined && (
-        <p class="field-problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <FieldProblem of={problem} />
       <div class="actions">
         <button type="button" onClick={onClose}>
           Cancel

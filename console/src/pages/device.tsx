@@ -10,10 +10,9 @@ import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
 import { counted } from '../shared/words.ts';
 import { BulkRevoke, revokeAll } from './bulk.tsx';
-import { CERTIFICATE_COLUMNS } from './certificates.tsx';
+import { CertificateTable } from './certificates.tsx';
 import { DeviceForm } from './device-form.tsx';
 import { Timeline } from './history.tsx';
 import { ReasonField } from './revoke.tsx';
@@ -102,12 +101,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
         {device.certificates.length === 0 ? (
           <p class="fine">No certificates yet.</p>
         ) : (
-          <Table
-            caption="Certificates"
-            columns={CERTIFICATE_COLUMNS}
-            items={device.certificates}
-            id={({ ca, serial }) => `${ca} ${serial}`}
-          />
+          <CertificateTable caption="Certificates" items={device.certificates} />
         )}
       </Panel>
       <Timeline of={{ state: 'ready', value: device }} />

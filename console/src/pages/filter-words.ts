@@ -2,7 +2,7 @@
 import { link } from '../shared/router.ts';
 
 /** The filters of the certificate list, for bulk revocation and campaigns. */
-export const SELECTION = [
+const SELECTION = [
   'ca',
   'label',
   'subject',

@@ -1,12 +1,10 @@
 /** The history of one thing, as a timeline. */
 import { useState } from 'preact/hooks';
-import { call } from '../api/client.ts';
 import type { HistoryRecord } from '../api/types.ts';
 import { link } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { type Fact, Facts, Moment, Panel } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
-import { type Loaded, useLoad } from '../ui/load.ts';
+import { type Loaded, useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { certificateLink } from './certificate-link.ts';
 import { type Happened, inWords } from './history-words.ts';
@@ -141,9 +139,7 @@ function happening(of: Happened, requests: HistoryRecord['requests']): Happening
 
 /** A request and its certificate, from the first record to a revocation. */
 export function History({ request }: { readonly request: string }) {
-  const { loaded, again } = useLoad(`history ${request}`, (signal) =>
-    call<HistoryRecord>('/admin/history', { query: { request_id: request }, signal }),
-  );
-  useEvents(['certificate.*', 'request.*'], again);
+  const query = { request_id: request };
+  const { loaded } = useRecord<HistoryRecord>('/admin/history', ['certificate.*', 'request.*'], query);
   return <Timeline of={loaded} />;
 }

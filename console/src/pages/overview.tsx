@@ -1,6 +1,5 @@
 /** The state of the service on one page. What needs attention comes first. Each part appears only for its roles. */
 import type { ComponentChildren } from 'preact';
-import { call } from '../api/client.ts';
 import type { FleetSummary, OverviewRecord, Statistics } from '../api/types.ts';
 import { timeZone } from '../shared/preferences.ts';
 import { link, route, setQuery } from '../shared/router.ts';
@@ -8,8 +7,7 @@ import { may } from '../shared/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { Heading, Panel } from '../ui/bits.tsx';
 import { Chart, type Series } from '../ui/chart.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { shortTime } from '../ui/time.ts';
 import { HOLDER_STATES } from './fleet.tsx';
@@ -18,8 +16,7 @@ import { Health, HealthTile } from './health.tsx';
 const DAY = 86_400_000;
 
 export function Overview() {
-  const { loaded, again } = useLoad('overview', (signal) => call<OverviewRecord>('/admin/overview', { signal }));
-  useEvents(['*'], again);
+  const { loaded, again } = useRecord<OverviewRecord>('/admin/overview', ['*']);
   return (
     <>
       <Heading title="Overview" {...(loaded.state === 'ready' ? { lead: `Estuary ${loaded.value.version}` } : {})} />
@@ -101,8 +98,6 @@ function Expiring({ of: { ending }, now }: CertificatesProps) {
   );
 }
 
-const statisticsOf = (interval: 'hour' | 'day') => (signal: AbortSignal) =>
-  call<Statistics>('/admin/statistics', { query: { interval }, signal });
 const CHANGES = ['certificate.*', 'request.*', 'auth.*'];
 
 /** Codes on the tile; the rest is a number. */
@@ -136,8 +131,7 @@ const SPANS: readonly (readonly [interval: 'hour' | 'day', words: string])[] = [
 
 function Activity() {
   const interval = route.value.query['by'] === 'day' ? 'day' : 'hour';
-  const { loaded, again } = useLoad(`statistics ${interval}`, statisticsOf(interval));
-  useEvents(CHANGES, again);
+  const { loaded, again } = useRecord<Statistics>('/admin/statistics', CHANGES, { interval });
   return (
     <div class="double">
       <Panel
@@ -220,11 +214,9 @@ function Validity({ of: { valid, ending }, now }: CertificatesProps) {
   );
 }
 
-const countHolders = (signal: AbortSignal) => call<FleetSummary>('/admin/fleet/summary', { signal });
-
 function Holders() {
-  const { loaded, again } = useLoad('holders', countHolders);
-  useEvents(['holder.*', 'certificate.*', 'request.*', 'device.*'], again);
+  const events = ['holder.*', 'certificate.*', 'request.*', 'device.*'];
+  const { loaded, again } = useRecord<FleetSummary>('/admin/fleet/summary', events);
   return (
     <Panel title="Holders by state">
       <Show of={loaded} again={again} lines={4}>

@@ -1,11 +1,12 @@
 /** A dry run of a request with a CSR. */
 import { useState } from 'preact/hooks';
-import { call, toApiError, type ApiError } from '../api/client.ts';
+import { call, toApiError } from '../api/client.ts';
 import type { Verdict } from '../api/types.ts';
 import { Heading, Panel } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import type { Loaded } from '../ui/load.ts';
 import { LabelField } from '../ui/text-fields.tsx';
-import { Empty, Loading, Problem } from '../ui/states.tsx';
+import { Empty, Show } from '../ui/states.tsx';
 import { VerdictFacts } from './verdict.tsx';
 
 const SENDERS = [
@@ -16,24 +17,17 @@ const SENDERS = [
 ] as const;
 type Sender = (typeof SENDERS)[number][0];
 
-type Answer =
-  | { readonly state: 'none' | 'busy' }
-  | { readonly state: 'ready'; readonly verdict: Verdict }
-  | { readonly state: 'failed'; readonly error: ApiError };
-
-const readFile = async (files: FileList | null | undefined): Promise<string | undefined> => files?.[0]?.text();
-
 export function Policy() {
-  const [answer, setAnswer] = useState<Answer>({ state: 'none' });
+  const [answer, setAnswer] = useState<Loaded<Verdict>>();
   const ask = async (form: HTMLFormElement) => {
-    setAnswer({ state: 'busy' });
+    setAnswer({ state: 'loading' });
     const body = {
       ca: valueOf(form, 'ca'),
       csr: valueOf(form, 'csr'),
       as: { [valueOf(form, 'kind')]: valueOf(form, 'sender') },
     };
     try {
-      setAnswer({ state: 'ready', verdict: await call<Verdict>('/admin/check', { method: 'POST', body }) });
+      setAnswer({ state: 'ready', value: await call<Verdict>('/admin/check', { method: 'POST', body }) });
     } catch (error) {
       setAnswer({ state: 'failed', error: toApiError(error) });
     }
@@ -47,15 +41,16 @@ export function Policy() {
       <div class="columns">
         <Question ask={(form) => void ask(form)} />
         <div aria-live="polite">
-          {answer.state === 'none' && (
+          {answer === undefined ? (
             <Empty title="No result yet">Add a CSR, choose its sender, and check the request.</Empty>
-          )}
-          {answer.state === 'busy' && <Loading lines={3} />}
-          {answer.state === 'failed' && <Problem error={answer.error} />}
-          {answer.state === 'ready' && (
-            <Panel title="Result">
-              <VerdictFacts of={answer.verdict} />
-            </Panel>
+          ) : (
+            <Show of={answer} lines={3}>
+              {(verdict) => (
+                <Panel title="Result">
+                  <VerdictFacts of={verdict} />
+                </Panel>
+              )}
+            </Show>
           )}
         </div>
       </div>
@@ -69,8 +64,8 @@ function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
   const [isOver, setOver] = useState(false);
   const sample = SENDERS.find(([name]) => name === kind)?.[2];
   const take = async (files: FileList | null | undefined) => {
-    const text = await readFile(files);
-    if (text !== undefined) setCsr(text);
+    const file = files?.[0];
+    if (file !== undefined) setCsr(await file.text());
   };
   return (
     <form

@@ -1,17 +1,12 @@
 /** The profile of a CA in sentences, from the active configuration. */
-import { call } from '../api/client.ts';
 import type { Configuration } from '../api/types.ts';
 import { Facts, Panel } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { profileInWords } from './profile-words.ts';
 
 export function Profile({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad('configuration', (signal) =>
-    call<Configuration>('/admin/configuration', { signal }),
-  );
-  useEvents(['config.*'], again);
+  const { loaded, again } = useRecord<Configuration>('/admin/configuration', ['config.*']);
   return (
     <Panel title="Profile">
       <Show of={loaded} again={again} lines={4}>

@@ -6,8 +6,7 @@ import { link } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { useRecord } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
 import { RejectionField } from '../ui/text-fields.tsx';
@@ -16,10 +15,7 @@ import { History } from './history.tsx';
 import { RequestVerdict } from './verdict.tsx';
 
 export function RequestDetails({ id }: { readonly id: string }) {
-  const { loaded, again } = useLoad(`request ${id}`, (signal) =>
-    call<RequestPage>(adminPath('requests', id), { signal }),
-  );
-  useEvents(['request.*', 'certificate.*'], again);
+  const { loaded, again } = useRecord<RequestPage>(adminPath('requests', id), ['request.*', 'certificate.*']);
   return (
     <>
       {loaded.state !== 'ready' && <Heading title="Request" />}

@@ -48,9 +48,7 @@ interface RevokeProps {
 
 export function ReleaseCertificate({ certificate: { serial, ca, subject }, onClose, done }: RevokeProps) {
   const run = async () => {
-    await order(`${adminPath('certificates', serial, 'release')}?${new URLSearchParams({ ca }).toString()}`, {
-      method: 'POST',
-    });
+    await order(adminPath('certificates', serial, 'release'), { method: 'POST', query: { ca } });
     notify(`The certificate of ${subject} is valid again.`);
     done();
   };
@@ -69,10 +67,7 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
   const [since, setSince] = useState('');
   const run = async () => {
     const body = { reason, ...(since === '' ? {} : { invalidity_date: startOfDay(since, timeZone.value) }) };
-    await order(`${adminPath('certificates', serial, 'revoke')}?${new URLSearchParams({ ca }).toString()}`, {
-      method: 'POST',
-      body,
-    });
+    await order(adminPath('certificates', serial, 'revoke'), { method: 'POST', query: { ca }, body });
     notify(`The certificate of ${subject} is revoked.`);
     done();
   };

@@ -1,10 +1,10 @@
 /** Creates a token and shows it once, with commands that use it and a QR code. */
 import { useState } from 'preact/hooks';
-import { call, toApiError, type ApiError } from '../api/client.ts';
+import { call, toApiError } from '../api/client.ts';
 import type { CreatedToken } from '../api/types.ts';
 import { go } from '../shared/router.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
-import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, FieldProblem, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
 import { LabelField } from '../ui/text-fields.tsx';
 import { counted } from '../shared/words.ts';
@@ -30,7 +30,7 @@ interface TokenFormProps extends Required<NewTokenProps> {
 }
 
 function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
-  const [problem, setProblem] = useState<ApiError>();
+  const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
   const submit = async (form: HTMLFormElement) => {
     setBusy(true);
@@ -45,7 +45,7 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
       };
       made(await call<CreatedToken>('/admin/otp', { method: 'POST', body }), ca);
     } catch (error) {
-      setProblem(toApiError(error));
+      setProblem(toApiError(error).message);
       setBusy(false);
     }
   };
@@ -83,11 +83,7 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
           </Field>
           <LabelField name="ca" label="CA" value={label} />
         </div>
-        {problem !== undefined && (
-          <p class="field-problem" role="alert">
-            {problem.message}
-          </p>
-        )}
+        <FieldProblem of={problem} />
         <div class="actions">
           <button type="button" onClick={onClose}>
             Cancel

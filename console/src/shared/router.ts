@@ -6,7 +6,7 @@ addEventListener('hashchange', () => {
   hash.value = location.hash;
 });
 
-export interface Route {
+interface Route {
   /** The parts of the path, decoded. */
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;

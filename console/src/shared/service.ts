@@ -9,7 +9,7 @@ export const service = signal<Service | undefined>(undefined);
 /** The labels that the user may name; undefined before they are loaded. */
 export const labels = computed(() => service.value?.labels);
 
-export async function findService(): Promise<void> {
+async function findService(): Promise<void> {
   service.value = await call<Service>('/admin/service').catch(() => service.value);
 }
 

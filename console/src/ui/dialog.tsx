@@ -1,7 +1,8 @@
 /** A dialog, and the confirmation before a change. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { toApiError, type ApiError } from '../api/client.ts';
+import { toApiError } from '../api/client.ts';
+import { FieldProblem } from './fields.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -37,7 +38,7 @@ interface ConfirmProps {
 
 export function Confirm({ title, verb, danger = false, disabled = false, run, onClose, children }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<ApiError>();
+  const [problem, setProblem] = useState<string>();
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
@@ -46,7 +47,7 @@ export function Confirm({ title, verb, danger = false, disabled = false, run, on
       await run();
       onClose();
     } catch (error) {
-      setProblem(toApiError(error));
+      setProblem(toApiError(error).message);
       setBusy(false);
     }
   };
@@ -54,11 +55,7 @@ export function Confirm({ title, verb, danger = false, disabled = false, run, on
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={(event) => void submit(event)}>
         <div class="dialog-body">{children}</div>
-        {problem !== undefined && (
-          <p class="field-problem" role="alert">
-            {problem.message}
-          </p>
-        )}
+        <FieldProblem of={problem} />
         <footer class="dialog-end">
           <button type="button" onClick={onClose}>
             Cancel

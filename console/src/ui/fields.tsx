@@ -34,6 +34,15 @@ export function Field({ label, name, hint, children }: FieldProps) {
   );
 }
 
+/** What is wrong with a form. */
+export function FieldProblem({ of }: { readonly of: string | undefined }) {
+  return of === undefined ? null : (
+    <p class="field-problem" role="alert">
+      {of}
+    </p>
+  );
+}
+
 /** The trimmed value of a form field. */
 export function valueOf(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name);

@@ -31,14 +31,14 @@ export interface Column<T> {
 }
 
 /** Rows that the user selects, by mouse or keyboard, for a change of all of them. */
-export interface RowSelection<T> {
+interface RowSelection<T> {
   readonly selected: readonly T[];
   readonly choose: (items: readonly T[]) => void;
   /** Whether a row can be selected. */
   readonly allows: (item: T) => boolean;
 }
 
-interface TableProps<T> {
+export interface TableProps<T> {
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly items: readonly T[];
