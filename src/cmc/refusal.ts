@@ -84,6 +84,10 @@ export class CmcRefusal extends Error {
   }
 }
 
+/** 400 badCertId. */
+export const unknownCertificate = (bodyPart: BodyPartReference): CmcRefusal =>
+  new CmcRefusal('bad-request', 'badCertId', [bodyPart], 'This CA has issued no such certificate.');
+
 /** 401 badIdentity: the sender is not authenticated. */
 export const unauthenticated = (bodyPart: BodyPartReference, message: string, detail?: string): CmcRefusal =>
   new CmcRefusal('unauthenticated', 'badIdentity', [bodyPart], message, { detail });

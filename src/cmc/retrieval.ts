@@ -3,14 +3,13 @@ import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { parseCertificateList } from '../pki/x509/crl.ts';
-import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
-import { namesMatch, parseName, type Name } from '../pki/x509/name.ts';
-import type { GeneralName } from '../pki/x509/general-name.ts';
+import { namesMatch } from '../pki/x509/name.ts';
+import { directoryName } from '../pki/x509/general-name.ts';
 import type { CrlRow } from '../store/crl-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { GetCert, GetCrl } from '../pki/cmc/controls.ts';
-import { badMessage, CmcRefusal, done, type PartOutcome } from './refusal.ts';
+import { badMessage, done, type PartOutcome, unknownCertificate } from './refusal.ts';
 
 export interface CrlSource {
   current(ca: Ca, signer: StatusSigner): Promise<CrlRow>;
@@ -28,14 +27,7 @@ export async function getCert(
     // A restored row may lack its certificate.
     if (der.length > 0 && issuer !== undefined && namesMatch(parseCertificate(der).issuer, issuer))
       return done(bodyPartID, { certificates: [der] });
-  throw new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
-}
-
-const DIRECTORY_NAME = contextConstructed(4);
-
-function directoryName(name: GeneralName): Name | undefined {
-  if (name.kind !== 'other' || name.tag !== DIRECTORY_NAME) return undefined;
-  return parseName(parseDer(parseDer(name.der, DIRECTORY_NAME).value, Tag.SEQUENCE, 'directoryName').raw);
+  throw unknownCertificate(bodyPartID);
 }
 
 /**

@@ -12,7 +12,7 @@ import type { AuditStore } from '../store/audit-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { CertificateId, RevokeRequest } from '../pki/cmc/controls.ts';
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
-import { CmcRefusal, done, notAllowed, type PartOutcome, unauthenticated } from './refusal.ts';
+import { done, notAllowed, type PartOutcome, unauthenticated, unknownCertificate } from './refusal.ts';
 import { isRa, secretIdentity, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 
@@ -134,6 +134,3 @@ async function isHolder(
   }
   return secret !== undefined && row.method === 'cmc' && row.requester === identity.display;
 }
-
-const unknownCertificate = (bodyPartID: BodyPartID): CmcRefusal =>
-  new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');

@@ -5,10 +5,16 @@ import { unlessAwaited, validateClientCertificate, type ValidatedClientCertifica
 import { checkDeviceCas, checkNotRevokedHere, isRecorded } from '../auth/mtls/revocation-lists.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { namesMatch } from '../pki/x509/name.ts';
-import { isIssuedBy, isSameCertificate, parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import {
+  isIssuedBy,
+  isSameCertificate,
+  parseCertificate,
+  readableCertificates,
+  type Certificate,
+} from '../pki/x509/certificate.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
-import { DerError, unlessMalformed } from '../pki/der/der.ts';
+import { DerError } from '../pki/der/der.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate, CertificateStore } from '../store/certificate-store.ts';
@@ -39,10 +45,9 @@ export class Signers {
 
   /** The signer's certificate, from the message, the TLS connection or the configuration. */
   presented(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
-    const known = [...signedData.certificates.slice(0, MAX_CERTIFICATES), ...origin.presented].flatMap(parsed);
-    const named = [...known, ...this.#options.parties().raCertificates].filter((certificate) =>
-      isNamedBy(signer.sid, certificate),
-    );
+    const sent = signedData.certificates.slice(0, MAX_CERTIFICATES);
+    const known = [...readableCertificates([...sent, ...origin.presented]), ...this.#options.parties().raCertificates];
+    const named = known.filter((certificate) => isNamedBy(signer.sid, certificate));
     return firstOf(named, signedData, signer);
   }
 
@@ -185,8 +190,6 @@ export async function isSignedBy(
   }
 }
 
-const parsed = (der: Buffer): Certificate[] => unlessMalformed(() => [parseCertificate(der)], []);
-
 function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
   return sid.kind === 'subjectKeyIdentifier'
     ? certificate.subjectKeyIdentifier?.equals(sid.keyIdentifier) === true
@@ -198,6 +201,6 @@ export function signerSerial(envelope: Envelope): string | undefined {
   if (envelope.kind !== 'signed') return undefined;
   const { sid } = envelope.signer;
   if (sid.kind === 'issuerAndSerialNumber') return sid.serialNumber;
-  const sent = envelope.signedData.certificates.slice(0, MAX_CERTIFICATES).flatMap(parsed);
+  const sent = readableCertificates(envelope.signedData.certificates.slice(0, MAX_CERTIFICATES));
   return sent.find((certificate) => isNamedBy(sid, certificate))?.serialNumber;
 }

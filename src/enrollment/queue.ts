@@ -4,7 +4,6 @@
  * docs/guides/approval.md tells why.
  */
 import { certificateFailed } from '../audit/applied-events.ts';
-import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester, type Identity, tokenOf } from '../auth/identity.ts';
 import { describe, type EstuaryError } from '../errors.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
@@ -20,6 +19,7 @@ import { recognitionOf, type Recognized } from './recognition.ts';
 import {
   deviceOf,
   eventBase,
+  queuedEvent,
   receivedEvents,
   refuseDryRun,
   refuseUnusable,
@@ -69,10 +69,7 @@ export class Queued {
     store: CertificateStore & RequestStore,
   ): Promise<Queued | RequestRow> {
     refuseDryRun(request);
-    const events: readonly AuditEvent[] = [
-      ...receivedEvents(request, true),
-      { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
-    ];
+    const events = [...receivedEvents(request, true), queuedEvent(request, request.operation)];
     const rescued = rescuedRequest(request, row.recognition);
     const result = await store.queueRequest(row, place.supersedes, events, rescued);
     if (typeof result === 'object') return result;

@@ -154,6 +154,13 @@ export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEv
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 
+export const queuedEvent = (request: RequestOrigin, detail: string): AuditEvent => ({
+  ...eventBase(request),
+  type: 'request.queued',
+  outcome: 'success',
+  detail,
+});
+
 /** 401: the request's token is used up or dead. */
 export function tokenInvalid(identity: Identity, detail: string): EstuaryError {
   return credentialInvalid(tokenMethod(identity), detail);

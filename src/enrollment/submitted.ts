@@ -19,6 +19,7 @@ import { namesBeyond, parseCertifiedNames } from './names.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
   eventBase,
+  queuedEvent,
   receivedEvents,
   refuseDryRun,
   refuseUnusable,
@@ -100,14 +101,7 @@ export class Submitted {
       throw error;
     }
     if (result.status === 'pending') {
-      const detail = `at the CA as ${result.reference}`;
-      const events: readonly AuditEvent[] = [
-        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
-      ];
-      await orRelease(this.#options, request.requestId, () =>
-        this.#options.store.awaitCa(row.id, result.reference, events),
-      );
-      return { status: 'pending', requestId: row.id };
+      return await this.#awaitCa(request, result.reference, `at the CA as ${result.reference}`);
     }
     if (result.status === 'issued') {
       const { address } = request;
@@ -128,12 +122,14 @@ export class Submitted {
       { ca: request.ca.label, request_id: request.requestId, detail },
       'the CA did not respond to the submission',
     );
-    await orRelease(this.#options, request.requestId, () =>
-      this.#options.store.awaitCa(request.requestId, null, [
-        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
-      ]),
-    );
-    return { status: 'pending', requestId: request.requestId };
+    return this.#awaitCa(request, null, detail);
+  }
+
+  async #awaitCa(request: RequestBase, reference: string | null, detail: string): Promise<EnrollmentOutcome> {
+    const { store } = this.#options;
+    const { id } = this.#row;
+    await orRelease(this.#options, id, () => store.awaitCa(id, reference, [queuedEvent(request, detail)]));
+    return { status: 'pending', requestId: id };
   }
 
   async #withdraw(request: RequestBase, reason: string): Promise<void> {

@@ -125,7 +125,7 @@ export function BulkDecide({ decision, requests, onClose, done }: DecisionProps)
           : 'The requesters get no certificates. Their next requests receive the reason.'}
       </p>
       <Sample
-        names={requests.map(({ subject, requester }) => `${subject === '' ? 'no subject' : subject}, by ${requester}`)}
+        names={requests.map(({ subject, requester }) => `${subject || 'no subject'}, by ${requester}`)}
         count={requests.length}
       />
       {!isApproval && <RejectionField hint="The devices receive this text." reason={reason} choose={setReason} />}

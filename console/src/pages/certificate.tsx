@@ -33,7 +33,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
   const { serial, subject, sans, pem, content } = certificate;
   return (
     <>
-      <Heading title={subject === '' ? 'No subject' : subject} lead={<Badge of={certificate.status} />}>
+      <Heading title={subject || 'No subject'} lead={<Badge of={certificate.status} />}>
         {pem !== '' && <Downloads name={serial} pem={pem} />}
         {certificate.rescue_until !== null && may('ra') && (
           <button type="button" onClick={() => setEnding(true)}>
@@ -156,7 +156,7 @@ function IssuerChain({ certificate: { serial, ca, subject } }: { readonly certif
           contents.length === 0 ? (
             <p class="fine">Unknown: the CA is no longer configured, or a backup was restored.</p>
           ) : (
-            <Chain of={contents} leaf={subject === '' ? 'No subject' : subject} />
+            <Chain of={contents} leaf={subject || 'No subject'} />
           )
         }
       </Show>

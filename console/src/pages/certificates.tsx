@@ -28,9 +28,7 @@ const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   {
     head: 'Subject',
     kind: 'name',
-    cell: (certificate) => (
-      <a href={certificateLink(certificate)}>{certificate.subject === '' ? 'no subject' : certificate.subject}</a>
-    ),
+    cell: (certificate) => <a href={certificateLink(certificate)}>{certificate.subject || 'no subject'}</a>,
   },
   { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
   { head: 'Other names', cell: ({ sans }) => sans.map(shortName).join(', '), wide: true, kind: 'name' },

@@ -155,7 +155,7 @@ async function certificates(text: string, signal: AbortSignal): Promise<readonly
   return [...new Map(all.map((certificate) => [`${certificate.ca} ${certificate.serial}`, certificate])).values()].map(
     (certificate) => ({
       id: `${certificate.ca} ${certificate.serial}`,
-      name: certificate.subject === '' ? 'no subject' : certificate.subject,
+      name: certificate.subject || 'no subject',
       href: certificateLink(certificate),
       about: (
         <>
@@ -231,7 +231,7 @@ const GROUPS: readonly Group[] = [
     find: async (search, signal) =>
       (await list<QueuedRequest>('/admin/requests', { search }, signal)).map((request) => ({
         id: request.id,
-        name: request.subject === '' ? 'no subject' : request.subject,
+        name: request.subject || 'no subject',
         href: link(['requests', request.id]),
         about: (
           <>

@@ -36,7 +36,7 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
   const close = () => setAsking(undefined);
   return (
     <>
-      <Heading title={request.subject === '' ? 'No subject' : request.subject} lead={<Badge of={request.status} />}>
+      <Heading title={request.subject || 'No subject'} lead={<Badge of={request.status} />}>
         {isOpen && (
           <>
             <button type="button" onClick={() => setAsking('reject')}>
@@ -126,8 +126,8 @@ function Approve({ request, onClose, done }: DecisionProps) {
     <Confirm title="Approve this request?" verb="Approve" onClose={onClose} run={run}>
       <p>
         <strong>{request.requester}</strong> gets a certificate of <strong>{request.ca}</strong> for{' '}
-        <strong>{request.subject === '' ? 'no subject' : request.subject}</strong> at its next request. If the CA
-        requires more approvals, other administrators must approve, too.
+        <strong>{request.subject || 'no subject'}</strong> at its next request. If the CA requires more approvals, other
+        administrators must approve, too.
       </p>
       {request.sans.length > 0 && (
         <>

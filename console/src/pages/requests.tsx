@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<QueuedRequest>[] = [
   {
     head: 'Subject',
     kind: 'name',
-    cell: ({ id, subject }) => <a href={link(['requests', id])}>{subject === '' ? 'no subject' : subject}</a>,
+    cell: ({ id, subject }) => <a href={link(['requests', id])}>{subject || 'no subject'}</a>,
   },
   { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
   { head: 'Requester', cell: ({ requester }) => requester, kind: 'name' },
@@ -56,7 +56,7 @@ export function Requests({ id }: { readonly id: string | undefined }) {
         query={{ order: 'desc', ...query }}
         filters={FILTERS}
         columns={COLUMNS}
-        id={({ id: one }) => one}
+        id={({ id: request }) => request}
         file="requests.csv"
         version={version}
         selection={may('ra') ? { selected, choose, allows: ({ status }) => status === 'pending' } : undefined}

@@ -55,7 +55,7 @@ export function ReleaseCertificate({ certificate: { serial, ca, subject }, onClo
   return (
     <Confirm title="Release this certificate?" verb="Release the certificate" onClose={onClose} run={run}>
       <p>
-        The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> becomes valid again immediately.
+        The certificate of <strong>{subject || 'no subject'}</strong> becomes valid again immediately.
       </p>
     </Confirm>
   );
@@ -74,8 +74,8 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
   return (
     <Confirm title="Revoke this certificate?" verb="Revoke the certificate" danger onClose={onClose} run={run}>
       <p>
-        The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> (serial number{' '}
-        <code>{serial}</code>) can no longer authenticate, and will be in the CA’s next CRL. You can undo only a hold.
+        The certificate of <strong>{subject || 'no subject'}</strong> (serial number <code>{serial}</code>) can no
+        longer authenticate, and will be in the CA’s next CRL. You can undo only a hold.
       </p>
       <ReasonField reason={reason} choose={setReason} />
       <Field label="Invalid since" name="since" hint="If known: the day since when the key may be compromised.">

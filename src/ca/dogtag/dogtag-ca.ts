@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
 import type { ProfileConfig } from '../../config/schema/profile.ts';
 import type { CmsSigner } from '../../pki/cms/cms.ts';
-import { unlessMalformed } from '../../pki/der/der.ts';
-import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { type Certificate, parseCertificate, isIssuedBy, readableCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type {
   CaDependency,
@@ -157,7 +156,7 @@ export class DogtagCa implements CaDriver {
   async #forward(request: IssuanceRequest, forwarded: ForwardedRequest): Promise<IssuanceResult> {
     const result = await this.#options.cmc.submit(forwarded);
     if (result.status === 'rejected') return result;
-    const certificates = result.certificates.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
+    const certificates = readableCertificates(result.certificates);
     const own =
       certificates.find((certificate) => isKey(certificate, request.spki)) ?? certificates.find(({ isCa }) => !isCa);
     if (own === undefined) throw failed('CA_CERTIFICATE_MISSING', 'The CA issued no certificate.');

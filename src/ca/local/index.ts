@@ -4,7 +4,7 @@ import { choice, optional, path, type Static, table } from '../../config/keys.ts
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
 import { caCertificate, caKeys } from '../../config/schema/label.ts';
-import { describe, failed, type EstuaryError } from '../../errors.ts';
+import { describe, failed } from '../../errors.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { DriverDefinition, OcspDelegate, Signer } from '../driver.ts';
 import { AbsentSigner, FileSigner, ocspDelegate } from './signing.ts';
@@ -35,11 +35,7 @@ export function createLocalCa(
   context: LocalCaContext,
 ): LocalCa {
   const delegate = ocsp === undefined ? undefined : createDelegate(label, ocsp);
-  try {
-    return new LocalCa({ ...certificates, ...context, signer, delegate, profile });
-  } catch (error) {
-    throw problem(label, 'private_key', describe(error));
-  }
+  return usable(label, 'private_key', () => new LocalCa({ ...certificates, ...context, signer, delegate, profile }));
 }
 
 const fileKeys = table('A CA whose key is in a file.', {
@@ -81,35 +77,22 @@ export function createFileCa(
   const signer =
     privateKey === undefined
       ? absentSigner(config.label, certificates.certificate)
-      : fileSigner(config.label, 'file.private_key', privateKey);
+      : usable(config.label, 'file.private_key', () => new FileSigner(privateKey));
   return createLocalCa(config, material, signer, context);
 }
 
 function createDelegate(label: string, { certificates: [certificate], privateKey }: KeyPair): OcspDelegate {
-  const signer = fileSigner(label, 'ocsp.private_key', privateKey);
-  try {
-    return ocspDelegate(certificate, signer);
-  } catch (error) {
-    throw problem(label, 'ocsp.private_key', describe(error));
-  }
+  return usable(label, 'ocsp.private_key', () => ocspDelegate(certificate, new FileSigner(privateKey)));
 }
 
 /** For a label that is out of service. @throws EstuaryError 500 `CA_UNUSABLE` */
-export function absentSigner(label: string, certificate: Certificate): AbsentSigner {
+export const absentSigner = (label: string, certificate: Certificate): AbsentSigner =>
+  usable(label, 'certificate', () => new AbsentSigner(label, certificate.publicKey));
+
+function usable<T>(label: string, key: string, make: () => T): T {
   try {
-    return new AbsentSigner(label, certificate.publicKey);
+    return make();
   } catch (error) {
-    throw problem(label, 'certificate', describe(error));
+    throw failed('CA_UNUSABLE', `ca "${label}": ${key}: ${describe(error)}`);
   }
 }
-
-function fileSigner(label: string, key: string, privateKey: KeyObject): FileSigner {
-  try {
-    return new FileSigner(privateKey);
-  } catch (error) {
-    throw problem(label, key, describe(error));
-  }
-}
-
-const problem = (label: string, key: string, reason: string): EstuaryError =>
-  failed('CA_UNUSABLE', `ca "${label}": ${key}: ${reason}`);

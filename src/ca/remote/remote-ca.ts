@@ -5,8 +5,7 @@
 import { measured } from '../../dependency-calls.ts';
 import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
 import type { ProfileConfig } from '../../config/schema/profile.ts';
-import { unlessMalformed } from '../../pki/der/der.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { readableCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import type { IntermediateStore } from '../../store/intermediate-store.ts';
@@ -87,7 +86,7 @@ export class RemoteCa implements CaDriver {
     this.#calls = new FairLimiter({
       concurrency: maxCalls,
       queue: maxCalls * WAITING,
-      busy: (detail) => busy(retryAfter, detail),
+      busy: (detail) => caUnavailable(`too many calls to the upstream CA: ${detail}`, retryAfter),
     });
     this.#breaker = new Breaker({ probe: () => upstream.probe(), log });
     this.#opening = new PersistentStart(() => this.#open(), {
@@ -225,7 +224,7 @@ export class RemoteCa implements CaDriver {
    */
   async #verify(ders: readonly Buffer[], request: IssuanceRequest): Promise<Buffer> {
     const { anchors, now, profile } = this.#options;
-    const certificates = ders.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
+    const certificates = readableCertificates(ders);
     const leaf = this.#leafAmong(certificates, request.spki);
     if (leaf === undefined) {
       const unreadable = ders.find((der) => !certificates.some((certificate) => certificate.der === der));
@@ -364,9 +363,6 @@ export class RemoteCa implements CaDriver {
 /** Whether the upstream works: a rejection also counts as an answer. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof EstuaryError && error.kind !== 'unavailable' && error.code !== 'UPSTREAM_FAILED';
-
-const busy = (retryAfter: number, detail: string): EstuaryError =>
-  caUnavailable(`too many calls to the upstream CA: ${detail}`, retryAfter);
 
 const issuedOther = (detail: string): EstuaryError =>
   failed('CA_ISSUED_OTHER', 'The CA issued a certificate that differs from the request.', { detail });

@@ -8,7 +8,7 @@ import type { VerifiedCsr } from '../../pki/pkcs10/csr.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual, type Name } from '../../pki/x509/name.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
-import type { IssuanceRequest } from '../driver.ts';
+import type { IssuanceRequest, IssuanceResult } from '../driver.ts';
 
 /** One submission, forwarded as the device signed it. */
 export interface UpstreamRequest extends Pick<IssuanceRequest, 'request_id' | 'subject' | 'subjectAltNames'> {
@@ -20,20 +20,10 @@ export interface UpstreamRequest extends Pick<IssuanceRequest, 'request_id' | 's
   readonly notAfter: Date;
 }
 
-interface PendingAnswer {
-  readonly status: 'pending';
-  readonly reference: string;
-  /** Seconds until the next poll. */
-  readonly retryAfter?: number | undefined;
-  /** What it waits for, for administrators. */
-  readonly reason?: string;
-}
-
 export type UpstreamAnswer =
   /** DER of the certificate and its chain, in any order. */
   | { readonly status: 'issued'; readonly certificates: readonly Buffer[] }
-  | PendingAnswer
-  | { readonly status: 'rejected'; readonly reason: string };
+  | Extract<IssuanceResult, { readonly status: 'pending' | 'rejected' }>;
 
 export interface Upstream {
   /** As in metrics and messages. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Static, Type } from '@fastify/type-provider-typebox';
-import { parseDer, readAlgorithm, unlessMalformed } from '../../pki/der/der.ts';
+import { parseDer, readAlgorithm } from '../../pki/der/der.ts';
 import { oidName } from '../../pki/der/oids.ts';
-import { parseCertificate } from '../../pki/x509/certificate.ts';
+import { readableCertificates } from '../../pki/x509/certificate.ts';
 import { extensionText } from '../../pki/x509/extension-text.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { formatTimestamp } from '../../timestamp.ts';
@@ -27,9 +27,7 @@ export const CertificateContent = titled('CertificateContent', 'What a certifica
 
 /** The certificates that can be read. */
 export function certificateContents(ders: readonly Buffer[]): Static<typeof CertificateContent>[] {
-  return ders.flatMap((der) => {
-    const certificate = unlessMalformed(() => parseCertificate(der), undefined);
-    if (certificate === undefined) return [];
+  return readableCertificates(ders).map((certificate) => {
     const { serialNumber, subject, issuer, notAfter, publicKey, spki, signatureAlgorithm, extensions } = certificate;
     return {
       serial: serialNumber,

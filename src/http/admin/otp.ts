@@ -57,6 +57,12 @@ const CreatedOtp = titled('CreatedToken', 'The new token.', {
 });
 
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
+  const find = async (request: FastifyRequest<{ Params: { readonly id: string } }>): Promise<OtpRow> => {
+    const row = await limited(deps, request).store.getOtp(request.params.id);
+    if (row === undefined) throw otpNotFound();
+    return row;
+  };
+
   route(app, {
     call: 'POST /admin/otp',
     access: ['ra'],
@@ -97,11 +103,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
     labels: 'records',
     summary: 'Get one one-time password, without its secret',
     response: { 200: OtpRecord },
-    handler: async (request) => {
-      const row = await limited(deps, request).store.getOtp(request.params.id);
-      if (row === undefined) throw otpNotFound();
-      return otpRecord(row, deps.now());
-    },
+    handler: async (request) => otpRecord(await find(request), deps.now()),
   });
 
   route(app, {
@@ -115,12 +117,10 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
     errors: [409],
     handler: async (request) => {
       const expires_at = readExpiry(request.body.expires_at, deps.now());
-      const { store } = limited(deps, request);
-      const row = await store.getOtp(request.params.id);
-      if (row === undefined) throw otpNotFound();
+      const row = await find(request);
       const { address, request_id } = actor(request);
       const until = formatTimestamp(expires_at);
-      const result = await store.changeOtp(row.id, expires_at, [
+      const result = await deps.store.changeOtp(row.id, expires_at, [
         accessEvent(request, 'success', `token ${row.id} until ${until}`),
         tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
       ]);
@@ -137,15 +137,12 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
     summary: 'Revoke a one-time password',
     response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }) },
     handler: async (request, reply) => {
-      const { store } = limited(deps, request);
-      const row = await store.getOtp(request.params.id);
+      const row = await find(request);
       const { address, request_id } = actor(request);
-      const revoked =
-        row !== undefined &&
-        (await store.revokeOtp(row.id, deps.now(), [
-          accessEvent(request, 'success', `token ${row.id} revoked`),
-          tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
-        ]));
+      const revoked = await deps.store.revokeOtp(row.id, deps.now(), [
+        accessEvent(request, 'success', `token ${row.id} revoked`),
+        tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
+      ]);
       if (!revoked) throw otpNotFound();
       return reply.code(204).send(null);
     },

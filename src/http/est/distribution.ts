@@ -6,7 +6,7 @@ import { errorWith } from '../../errors.ts';
 import { certsOnly, crlsOnly } from '../../pki/cms/cms.ts';
 import type { CrlRow } from '../../store/crl-store.ts';
 import { encodeBody } from './codec.ts';
-import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
+import { CERTS_ONLY, derAnswer, type EstOperation, PUBLIC } from './operation.ts';
 
 /** Bodies by source and line length. A source is an immutable object; its replacement gets new bodies. */
 export class ReadyBodies {
@@ -29,10 +29,8 @@ export class ReadyBodies {
 export function cacerts(): EstOperation {
   const ready = new ReadyBodies();
   return {
+    ...PUBLIC,
     name: 'cacerts',
-    method: 'GET',
-    enabled: true,
-    challenges: false,
     handle: ({ ca, lineLength }) =>
       new Promise((resolve) => {
         resolve(
@@ -56,10 +54,8 @@ export interface CsrAttrsDependencies {
 export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDependencies): EstOperation {
   const ready = new ReadyBodies();
   return {
+    ...PUBLIC,
     name: 'csrattrs',
-    method: 'GET',
-    enabled: true,
-    challenges: false,
     handle: async ({ ca, presented, lineLength }) => {
       if (csrattrsRequireMtls) {
         await authenticator.authenticate(presented, {
@@ -98,10 +94,8 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
   // A list is requested more often than signed, and may be large.
   const ready = new ReadyBodies();
   return {
+    ...PUBLIC,
     name: 'crls',
-    method: 'GET',
-    enabled: true,
-    challenges: false,
     checkOffered: (ca) => void signerOf(ca),
     handle: async ({ ca, lineLength }) => {
       const { der } = await currentCrl(ca.issuer, signerOf(ca));

@@ -46,6 +46,9 @@ export interface EstOperation {
   handle(request: EstRequest): Promise<EstAnswer>;
 }
 
+/** For everybody, and without a body. */
+export const PUBLIC = { method: 'GET', enabled: true, challenges: false } as const;
+
 /** The exact type of enrollment and cacerts responses: libest compares it literally, including the space. */
 export const CERTS_ONLY = 'application/pkcs7-mime; smime-type=certs-only';
 

@@ -2,7 +2,7 @@ import { notFound } from '../../errors.ts';
 import { renewalWindow } from '../../ca/renewal-window.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type { RenewalStore } from '../../store/renewal-store.ts';
-import type { EstOperation } from './operation.ts';
+import { type EstOperation, PUBLIC } from './operation.ts';
 
 export interface RenewalInfoDependencies {
   readonly store: Pick<RenewalStore, 'findIssued' | 'listRenewals'>;
@@ -14,10 +14,8 @@ export interface RenewalInfoDependencies {
 /** `GET renewal-info/{id}` (draft-ietf-lamps-est-renewal-info). Needs no authentication. */
 export function renewalInfo({ store, now, sawRenewalInfo }: RenewalInfoDependencies): EstOperation {
   return {
+    ...PUBLIC,
     name: 'renewal-info',
-    method: 'GET',
-    enabled: true,
-    challenges: false,
     handle: async ({ ca, id = '' }) => {
       const wanted = parseId(id);
       const row = wanted && (await store.findIssued(ca.issuer.label, wanted.serial));

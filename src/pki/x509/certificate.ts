@@ -206,6 +206,10 @@ export function parseCertificate(der: Buffer): Certificate {
   };
 }
 
+/** Those of the certificates that can be read. */
+export const readableCertificates = (ders: readonly Buffer[]): Certificate[] =>
+  ders.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
+
 /**
  * Whether two certificates are the same one. The caller has verified possession of the private key. The encodings may
  * differ: anyone can change an ECDSA signature (r, s) to (r, n − s).

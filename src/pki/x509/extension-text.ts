@@ -1,5 +1,5 @@
 /** Extensions as text, for people. No decision depends on it. */
-import { contextConstructed, parseDer, unlessMalformed } from '../der/der.ts';
+import { unlessMalformed } from '../der/der.ts';
 import { OID, oidName } from '../der/oids.ts';
 import {
   applicationPolicies,
@@ -12,16 +12,20 @@ import {
   parseKeyUsage,
   parseSubjectKeyIdentifier,
 } from './extensions.ts';
-import { formatGeneralName, type GeneralName, parseGeneralName, parseGeneralNames } from './general-name.ts';
-import { formatName, parseName } from './name.ts';
-
-const DIRECTORY_NAME = contextConstructed(4);
+import {
+  directoryName,
+  formatGeneralName,
+  type GeneralName,
+  parseGeneralName,
+  parseGeneralNames,
+} from './general-name.ts';
+import { formatName } from './name.ts';
 
 /** In addition to the forms of records, a directoryName as RFC 4514 text. */
-const nameText = (name: GeneralName): string =>
-  name.kind === 'other' && name.tag === DIRECTORY_NAME
-    ? formatName(parseName(parseDer(name.der).value))
-    : formatGeneralName(name);
+function nameText(name: GeneralName): string {
+  const directory = directoryName(name);
+  return directory === undefined ? formatGeneralName(name) : formatName(directory);
+}
 
 const namesIn = (value: Buffer): string[] => parseGeneralNames(value).map(nameText);
 

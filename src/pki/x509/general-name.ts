@@ -20,6 +20,7 @@ import {
 } from '../der/der.ts';
 import { InputError } from '../input-error.ts';
 import { UNSAFE } from './attribute-syntax.ts';
+import { type Name, parseName } from './name.ts';
 import { encodeOtherName, otherNameKind, readOtherName, splitAtColon } from './other-names.ts';
 
 /** Kinds of names, as configuration calls them; in addition `other:OID` for a further type of otherName. */
@@ -49,6 +50,7 @@ export type GeneralName =
   | { readonly kind: 'other'; /** Identifier octet. */ readonly tag: number; readonly der: Buffer };
 
 const OTHER_NAME = 0;
+const DIRECTORY_NAME = 4;
 const RFC822_NAME = 1;
 const DNS_NAME = 2;
 const URI = 6;
@@ -85,6 +87,12 @@ export function parseGeneralName(element: DerElement): GeneralName {
       return other(element);
   }
 }
+
+/** The name in a directoryName; undefined for another kind. @throws DerError */
+export const directoryName = (name: GeneralName): Name | undefined =>
+  name.kind === 'other' && name.tag === contextConstructed(DIRECTORY_NAME)
+    ? parseName(parseDer(name.der).value)
+    : undefined;
 
 const other = ({ tag, raw: der }: DerElement): GeneralName => ({ kind: 'other', tag, der });
 

@@ -20,6 +20,7 @@ import { InputError } from '../input-error.ts';
 import { foldedRdns, attributeValues, formatName, parseName, type Name } from './name.ts';
 import {
   addressWithin,
+  directoryName,
   encodeGeneralName,
   formatGeneralName,
   ipAddress,
@@ -182,6 +183,7 @@ function constrainedNames(
 ): ConstrainedName[] {
   const names: ConstrainedName[] = subjectAltNames.flatMap((name) => {
     const text = formatGeneralName(name);
+    const inDirectory = directoryName(name);
     switch (name.kind) {
       case 'dns':
       case 'email':
@@ -190,8 +192,7 @@ function constrainedNames(
       case 'ip':
         return { ...name, text };
       case 'other':
-        if (name.tag === DIRECTORY_NAME) return directory(parseName(parseDer(name.der).value));
-        return { kind: 'other', tag: name.tag, text };
+        return inDirectory === undefined ? { kind: 'other', tag: name.tag, text } : directory(inDirectory);
       case 'registered_id':
         return { kind: 'other', tag: contextPrimitive(8), text };
       default: {
