@@ -52,7 +52,7 @@ const DOGTAG = 'test/dogtag/**/*.test.ts';
  * faults is run there nightly (docs/internals/testing.md).
  */
 const ON_POSTGRES = [
-  'test/conformance/{admin-roles,enrollment,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',
+  'test/conformance/{admin-roles,enrollment,fullcmc,otp-lockout,revocation,who-gets-what}.test.ts',
   'test/faults/second-start.test.ts',
 ];
 

@@ -123,6 +123,9 @@ const WAYS: readonly (readonly [string, (odd: (request: StandInRequest) => unkno
   ['run', (odd) => renewedWith(odd, stepOfRun)],
 ];
 
+/** One that keeps a folder and one that does not: with these, every answer is tried. */
+const BOTH = WAYS.filter(([way]) => way === 'enroll' || way === 'reenroll');
+
 /** Renews a certificate in a folder, and finds the folder's certificate valid afterwards. */
 async function renewedWith(
   odd: (request: StandInRequest) => unknown,
@@ -188,7 +191,22 @@ function ber(der: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, 0x80]), content, Buffer.alloc(2)]);
 }
 
-describe.each(WAYS)('client %s: the body of a certificate', (_command, resultFor) => {
+describe.each(WAYS.filter((way) => !BOTH.includes(way)))('client %s: an answer of each kind', (_command, resultFor) => {
+  const refused = (status: number) => (request: StandInRequest) => mayEnroll(request) && sendStatus(request, status);
+  test.each<[string, Answers[string], string]>([
+    ['as DER', body((p7) => p7), 'changed'],
+    ['that is empty', body(() => ''), 'ANSWER_INVALID'],
+    ['with an octet of its signature changed', body((p7) => base64(damaged(p7))), 'CA_UNTRUSTED'],
+    ['that never comes: the connection is closed', issued(({ socket }) => socket.destroy()), 'SERVER_UNREACHABLE'],
+    ['202', refused(202), 'pending'],
+    ['403', refused(403), 'REFUSED'],
+    ['503', refused(503), 'SERVER_UNAVAILABLE'],
+  ])('%s', async (_name, odd, expected) => {
+    expect(await resultFor(odd)).toBe(expected);
+  });
+});
+
+describe.each(BOTH)('client %s: the body of a certificate', (_command, resultFor) => {
   test.each<[string, Answers[string], string]>([
     [
       'chunked',
@@ -303,7 +321,7 @@ describe.each(WAYS)('client %s: the body of a certificate', (_command, resultFor
   });
 });
 
-describe.each(WAYS)('client %s: the certificate', (_command, resultFor) => {
+describe.each(BOTH)('client %s: the certificate', (_command, resultFor) => {
   const certificates =
     (make: (request: StandInRequest) => Promise<readonly Buffer[]>) =>
     async (request: StandInRequest): Promise<void> => {
@@ -402,7 +420,7 @@ describe('202', () => {
   });
 });
 
-describe.each(WAYS)('client %s: the status', (_command, resultFor) => {
+describe.each(BOTH)('client %s: the status', (_command, resultFor) => {
   test.each([
     [202, 'pending'],
     // Without a certificate.

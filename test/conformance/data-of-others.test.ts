@@ -15,17 +15,7 @@ import {
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { type Issuer, keyUsage, makeCa, makeCertificate, makeClient, UNUSUAL_SANS } from '../support/certificates.ts';
 import { crm, exchange, inShort, issuedBy, requestBy, tcr } from '../support/cmc.ts';
-import {
-  attribute,
-  buildCsr,
-  commonName,
-  csrAttribute,
-  extensionRequest,
-  makeKey,
-  name,
-  onTheWire,
-  san,
-} from '../support/csr.ts';
+import { attribute, buildCsr, commonName, extensionRequest, makeKey, name, onTheWire, san } from '../support/csr.ts';
 import { caSection, certificatesOf, type ClientIdentity, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
@@ -133,28 +123,6 @@ describe('a request of other software', () => {
     const { subject } = issued(await enroll(buildCsr(key, { subject: sequence(tlv(Tag.SET, ...parts)) })));
     expect(subject.der).toEqual(sequence(tlv(Tag.SET, ...parts.reverse())));
   });
-
-  test('with challenge_password = "ignore", a challengePassword may be anything', async () => {
-    for (const value of [printableString('a_b'), tlv(Tag.UTF8_STRING, Buffer.from([0xff])), NULL]) {
-      const attributes = [csrAttribute(OID.challengePassword, value)];
-      issued(await enroll(buildCsr(key, { subject: commonName('a'), attributes })));
-    }
-  });
-
-  test('Basic with a username in ISO-8859-1: the token counts', async () => {
-    const credentials = Buffer.from(`ger\xe4t:${(await estuary.otp()).token}`, 'latin1').toString('base64');
-    const csr = onTheWire(buildCsr(key, { subject: commonName('a') }));
-    issued(await estuary.enroll(csr, { headers: { Authorization: `Basic ${credentials}` } }));
-  });
-
-  test('an empty value and a serialNumber with "_" get 400 that names both', async () => {
-    const empty = await enroll(buildCsr(key, { subject: name(attribute(OID.organizationName, utf8String(''))) }));
-    expect([empty.status, empty.text]).toEqual([400, "The CSR's subject has an empty O."]);
-    const subject = name(attribute(OID.serialNumber, utf8String('a_b')));
-    const wrong = await enroll(buildCsr(key, { subject }));
-    expect(wrong.status).toBe(400);
-    expect(wrong.text).toContain('serialNumber with "_" at position 2');
-  });
 });
 
 describe('every kind of subjectAltName', () => {
@@ -204,36 +172,5 @@ describe('every kind of subjectAltName', () => {
       join(estuary.dir, 'issuing.pem'),
     ];
     openssl(['verify', ...strict, join(estuary.dir, 'alice.pem')]);
-  });
-
-  test('mtls_subject = "same": another name of any kind gets 403', async () => {
-    const client = {
-      cert: encodePem('CERTIFICATE', issued(await enroll(withNames(...SANS), 'lab/simpleenroll')).der),
-      key: key.pem,
-    };
-    const ask = (...texts: readonly string[]): Promise<Answer> =>
-      estuary.enroll(onTheWire(withNames(...texts)), { client, path: 'lab/simpleenroll' });
-    issued(await ask('upn:alice@a.example'));
-    for (const other of ['upn:bob@a.example', 'hardware_module:1.3.6.1.4.1.9:00ac', 'permanent_identifier::serial 1'])
-      expect((await ask('upn:alice@a.example', other)).status).toBe(403);
-  });
-
-  test('a message names the kind, the key or the character, and its place', async () => {
-    const text = async (...names: string[]): Promise<string> => {
-      const { status, text: sentence } = await enroll(withNames(...names), 'simpleenroll');
-      expect(status).toBe(400);
-      return sentence;
-    };
-    expect(await text('upn:a@b')).toContain(
-      '"upn:a@b" is of the kind upn, which ca.profile.san.allowed does not contain',
-    );
-    expect(await text('dns:a_b.example')).toContain(
-      'contains "_" at position 2: RFC 5280 forbids it, and ca.profile.san.dns_underscore = true',
-    );
-    const uri = tlv(0x86, Buffer.from('urn:host:My App'));
-    const csr = buildCsr(key, { subject: commonName('a'), attributes: [extensionRequest(san(uri))] });
-    expect((await enroll(csr)).text).toBe(
-      'The CSR\'s subjectAltName URI:urn:host:My App contains a space (" ") at position 12, which must be percent-encoded in a URI.',
-    );
   });
 });

@@ -9,7 +9,7 @@ import { spkiHash } from '../../src/pki/x509/public-key.ts';
 import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { exchange, inShort, postCmc, requestBy, tcr } from '../support/cmc.ts';
 import { buildCsr, makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { caSection, certificatePem, Estuary, type ClientIdentity } from '../support/estuary.ts';
+import { caSection, Estuary, type ClientIdentity } from '../support/estuary.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 
 const UNIT = 'CN=unit-1,serialNumber=4711';
@@ -77,24 +77,6 @@ describe('match compares the key of the issuer in the validated path', () => {
     }
     expect((await estuary.admin('DELETE', '/admin/devices/unit-1')).status).toBe(204);
   });
-
-  test('match.issuer is the subject of exactly one configured CA: 400 otherwise', async () => {
-    const named = await register({ id: 'by-name', match: { issuer: 'CN=maker root', common_name: 'other' } });
-    expect(named.status).toBe(201);
-    expect(named.json['match']).toEqual({ issuer_spki_sha256: keyOf(maker), common_name: 'other' });
-    const sent = await register({ id: 'unknown', match: { issuer: 'CN=Maker Issuing', common_name: 'other' } });
-    expect([sent.status, sent.json['code']]).toEqual([400, 'FIELD_INVALID']);
-  });
-
-  test('a fingerprint matches the certificate and its ECDSA twin', async () => {
-    const unit = await unitUnder(makerIssuing);
-    const { fingerprint } = parseCertificate(unit.der);
-    expect((await register({ id: 'unit-1', match: { fingerprint_sha256: fingerprint } })).status).toBe(201);
-    expect(await enroll(unit)).toEqual(OK);
-    expect(await enroll(reEncoded(unit))).toEqual(OK);
-    expect(await enroll(await unitUnder(makerIssuing))).toEqual(NOT_REGISTERED);
-    expect((await estuary.admin('DELETE', '/admin/devices/unit-1')).status).toBe(204);
-  });
 });
 
 describe('a certificate of this server belongs to the device that it was recorded with', () => {
@@ -105,15 +87,6 @@ describe('a certificate of this server belongs to the device that it was recorde
   beforeAll(async () => {
     expect((await register({ id: 'device-1' })).status).toBe(201);
     own = await estuary.enrolled(key);
-  });
-
-  test('a re-encoded certificate renews, and the new one is of the same device', async () => {
-    const answer = await estuary.enroll(onTheWire(csr('device-1')), { client: reEncoded(own), path: 'simplereenroll' });
-    expect(answer.status).toBe(200);
-    const [{ der } = { der: Buffer.alloc(0) }] = parsePem(certificatePem(answer));
-    const { serialNumber } = parseCertificate(der);
-    const { json } = await estuary.admin('GET', `/admin/certificates/${serialNumber}?ca=devices`);
-    expect(json['device']).toBe('device-1');
   });
 
   test('a disabled device renews with no encoding of its certificate, on EST, CMC and in the queue', async () => {
@@ -150,13 +123,6 @@ describe('a certificate of this server belongs to the device that it was recorde
     }
   });
 
-  test('an upsert that does not name `enabled` does not enable it', async () => {
-    await enabled(false);
-    const changed = await register({ id: 'device-1', note: 'moved' }, '?mode=upsert');
-    expect([changed.status, changed.json['enabled'], changed.json['note']]).toEqual([200, false, 'moved']);
-    expect(await enroll(own, 'simplereenroll', 'device-1')).toEqual(NOT_REGISTERED);
-  });
-
   test('a re-encoded certificate that is revoked does not authenticate', async () => {
     await enabled(true);
     const [{ der } = { der: Buffer.alloc(0) }] = parsePem(own.cert);
@@ -169,14 +135,5 @@ describe('a certificate of this server belongs to the device that it was recorde
       const answer = await postCmc(estuary, message, client);
       expect([answer.status, answer.text]).toEqual([401, 'client certificate revoked']);
     }
-  });
-
-  test("a deleted id's certificates do not pass to a new device of that id", async () => {
-    const former = await estuary.enrolled(makeKey());
-    expect((await estuary.admin('DELETE', '/admin/devices/device-1')).status).toBe(204);
-    const devicesCa = { issuer: 'CN=Quickstart Devices CA,O=Estuary quickstart', common_name: 'device-1' };
-    expect((await register({ id: 'device-1', match: devicesCa })).status).toBe(201);
-    for (const client of [former, reEncoded(former)])
-      expect(await enroll(client, 'simplereenroll', 'device-1')).toEqual(NOT_REGISTERED);
   });
 });

@@ -6,12 +6,11 @@ import { parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts'
 import { parseCrlDistributionPoints } from '../../src/pki/x509/extensions.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { exchange, inShort, issuedOutside, requestBy, tcr } from '../support/cmc.ts';
+import { exchange, inShort, requestBy, tcr } from '../support/cmc.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatePem, certificatesOf, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
 
 const NOT_ACCEPTED = 'client certificate not accepted by this CA';
-const NOT_ISSUED_HERE = 'The client certificate was not issued by this CA, so it cannot be renewed here.';
 const DAY = 86_400_000;
 const key = makeKey();
 const wire = onTheWire(simpleCsr(key, 'device-1'));
@@ -110,25 +109,6 @@ describe('one key, and a profile for each label', () => {
 });
 
 describe('a label is a boundary, also where the key is the same', () => {
-  test.each<[string, 'devices' | 'guests' | 'staff', number, string]>([
-    ['simplereenroll', 'devices', 200, ''],
-    ['simplereenroll', 'guests', 403, NOT_ISSUED_HERE],
-    ['guests/simplereenroll', 'guests', 200, ''],
-    ['guests/simplereenroll', 'devices', 403, NOT_ISSUED_HERE],
-    ['staff/simplereenroll', 'guests', 200, ''],
-    ['staff/simplereenroll', 'devices', 403, NOT_ISSUED_HERE],
-    ['lab/simplereenroll', 'guests', 403, NOT_ISSUED_HERE],
-    ['simpleenroll', 'guests', 403, NOT_ACCEPTED],
-    ['simpleenroll', 'devices', 200, ''],
-    ['serverkeygen', 'guests', 403, NOT_ACCEPTED],
-    ['guests/simpleenroll', 'devices', 403, NOT_ACCEPTED],
-    ['guests/serverkeygen', 'staff', 403, NOT_ACCEPTED],
-    ['staff/simpleenroll', 'guests', 200, ''],
-  ])('%s by a certificate of %s: %i', async (path, holder, status, text) => {
-    const answer = await estuary.enroll(wire, { path, client: clients[holder] });
-    expect([answer.status, status === 200 ? '' : answer.text.trim()]).toEqual([status, text]);
-  });
-
   test('fullcmc: neither enrolls nor revokes across labels', async () => {
     const request = { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] };
     const { staff, devices } = clients;
@@ -143,24 +123,6 @@ describe('a label is a boundary, also where the key is the same', () => {
     const revoke = buildControl(7, 'revokeRequest', { issuer, serialNumber, reason: 'superseded' });
     const reply = await exchange(estuary, requestBy(devices, { controlSequence: [revoke] }), devices);
     expect([reply.status, inShort(reply)]).toEqual([400, ['failed badCertId [7]']]);
-  });
-
-  test('a certificate of the CA that the store does not know is no label’s, until it is taken in for one', async () => {
-    const foreign = issuedOutside(estuary, 'issuing', key, '/CN=device-1', [
-      'keyUsage=critical,digitalSignature',
-      'extendedKeyUsage=clientAuth',
-    ]);
-    const renew = async (path: string) => (await estuary.enroll(wire, { path, client: foreign })).status;
-    expect([await renew('simplereenroll'), await renew('guests/simplereenroll')]).toEqual([403, 403]);
-    const taken = await estuary.admin('POST', '/admin/certificates', { pem: foreign.cert, ca: 'guests' });
-    expect([taken.status, taken.json]).toEqual([201, expect.objectContaining({ ca: 'devices', label: 'guests' })]);
-    expect([await renew('simplereenroll'), await renew('guests/simplereenroll')]).toEqual([403, 200]);
-  });
-
-  test('a token for one label is invalid at another', async () => {
-    const { token } = await estuary.otp({ ca: 'guests' });
-    expect((await estuary.enroll(wire, { password: token })).status).toBe(401);
-    expect((await estuary.enroll(wire, { path: 'guests/simpleenroll', password: token })).status).toBe(200);
   });
 
   test('a label has its own queue and methods', async () => {

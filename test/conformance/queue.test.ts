@@ -122,21 +122,6 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     expect(await requestsOf(estuary, cn)).toHaveLength(1);
   });
 
-  test('another CA of the same server still issues at once', async () => {
-    const { token } = await estuary.otp();
-    const wire = onTheWire(simpleCsr(key, freshName()));
-    expect((await estuary.enroll(wire, { password: token, path: 'lab/simpleenroll' })).status).toBe(200);
-  });
-
-  test('what policy refuses is refused at once and not queued', async () => {
-    const cn = freshName();
-    const { token, id } = await estuary.otp();
-    const weak = makeKey('secp256k1');
-    expect((await estuary.enroll(onTheWire(simpleCsr(weak, cn)), { password: token })).status).toBe(400);
-    expect(await requestsOf(estuary, cn)).toEqual([]);
-    expect(await usesOf(estuary, id)).toBe(0);
-  });
-
   test('simplereenroll over mTLS waits as well, and a certificate that is presented itself is not handed out again', async () => {
     const { cn, poll } = await queued();
     await approve(estuary, cn);
@@ -156,53 +141,6 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
   });
 });
 
-describe('a token without a use left', () => {
-  const others: readonly (readonly [string, (cn: string) => string])[] = [
-    ['another subject', () => onTheWire(simpleCsr(key, freshName(), ['a.example']))],
-    ['another name', (cn) => onTheWire(simpleCsr(key, cn, ['other.example']))],
-    ['another key', (cn) => onTheWire(simpleCsr(makeKey(), cn, ['a.example']))],
-    ['no CSR at all', () => 'bm8gQ1NS'],
-    ['no base64', () => '%%%'],
-  ];
-  test.each(others)('gets 401 for %s, and the request waits on', async (_, body) => {
-    const { cn, otp, poll } = await queued();
-    const answer = await estuary.enroll(body(cn), { password: otp.token });
-    expect(answer.status).toBe(401);
-    expect(answer.text).toBe('invalid OTP token');
-    expect((await poll()).status).toBe(202);
-  });
-
-  test('gets 401 at another CA', async () => {
-    const { cn, otp } = await queued();
-    const wire = onTheWire(simpleCsr(key, cn, ['a.example']));
-    expect((await estuary.enroll(wire, { password: otp.token, path: 'lab/simpleenroll' })).status).toBe(401);
-  });
-
-  test('does not poll the request of another token', async () => {
-    const first = await queued();
-    const second = await queued();
-    const wire = onTheWire(simpleCsr(key, first.cn, ['a.example']));
-    expect((await estuary.enroll(wire, { password: second.otp.token })).status).toBe(401);
-  });
-
-  test('two requests at once with one single-use token: one is queued', async () => {
-    const { token } = await estuary.otp();
-    const answers = await Promise.all(
-      [freshName(), freshName()].map((cn) => estuary.enroll(onTheWire(simpleCsr(key, cn)), { password: token })),
-    );
-    expect(answers.map(({ status }) => status).sort()).toEqual([202, 401]);
-  });
-
-  test('the same request twice at once: one record, one use', async () => {
-    const cn = freshName();
-    const { token, id } = await estuary.otp({ max_uses: 5 });
-    const polls = Array.from({ length: 4 }, () => estuary.enroll(onTheWire(simpleCsr(key, cn)), { password: token }));
-    expect((await Promise.all(polls)).map(({ status }) => status)).toEqual([202, 202, 202, 202]);
-    expect(await requestsOf(estuary, cn)).toHaveLength(1);
-    expect(await usesOf(estuary, id)).toBe(1);
-  });
-});
-
 describe('the decision', () => {
   test("a rejected request is answered 403 with the administrator's reason, and keeps its use", async () => {
     const { cn, otp, poll } = await queued();
@@ -215,58 +153,6 @@ describe('the decision', () => {
     expect(answer.body.toString('utf8')).toBe('Gerät unbekannt – call us');
     expect(Number(answer.headers['content-length'])).toBe(answer.body.length);
     expect(await usesOf(estuary, otp.id)).toBe(1);
-  });
-
-  test('deciding twice is 409, an unknown request 404', async () => {
-    const { cn } = await queued();
-    const path = `/admin/requests/${await requestId(estuary, cn)}`;
-    const [one, other] = await Promise.all([
-      estuary.admin('POST', `${path}/approve`),
-      estuary.admin('POST', `${path}/reject`, { reason: 'no' }),
-    ]);
-    expect([one.status, other.status].sort()).toEqual([200, 409]);
-    expect(await estuary.admin('POST', `${path}/approve`)).toMatchObject({
-      status: 409,
-      json: { code: 'REQUEST_DECIDED' },
-    });
-    for (const call of ['approve', 'reject'])
-      expect(
-        await estuary.admin('POST', `/admin/requests/none/${call}`, call === 'reject' ? { reason: 'no' } : undefined),
-      ).toMatchObject({ status: 404, json: { code: 'REQUEST_NOT_FOUND' } });
-    expect((await estuary.admin('GET', '/admin/requests/none')).status).toBe(404);
-  });
-
-  test.each([
-    [{}],
-    [{ reason: '' }],
-    [{ reason: '  ' }],
-    [{ reason: 'a\nb' }],
-    [{ reason: 1 }],
-    [{ reason: 'x', more: 1 }],
-  ])('a rejection with %j is 400 and decides nothing', async (body) => {
-    const { cn } = await queued();
-    const id = await requestId(estuary, cn);
-    expect((await estuary.admin('POST', `/admin/requests/${id}/reject`, body)).status).toBe(400);
-    expect((await estuary.admin('POST', `/admin/requests/${id}/approve`, { serial: '01' })).status).toBe(400);
-    expect((await estuary.admin('GET', `/admin/requests/${id}`)).json['status']).toBe('pending');
-  });
-
-  test('the list can be narrowed to a status and read page by page', async () => {
-    await queued();
-    await queued();
-    const { json } = await estuary.admin('GET', '/admin/requests?status=pending&limit=1');
-    expect(json['items']).toMatchObject([{ status: 'pending' }]);
-    const next = await estuary.admin('GET', `/admin/requests?status=pending&cursor=${String(json['next_cursor'])}`);
-    expect(next.status).toBe(200);
-    expect(next.json['items']).not.toContainEqual(expect.objectContaining({ status: 'issued' }));
-    expect((await estuary.admin('GET', '/admin/requests?status=waiting')).status).toBe(400);
-  });
-
-  test('one request is shown with its CSR', async () => {
-    const { cn } = await queued();
-    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
-    expect(json['csr']).toMatch(/^-----BEGIN CERTIFICATE REQUEST-----\n/);
-    expect(json['spki_sha256']).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('queued, decided and issued are in the audit log under one request id', async () => {
@@ -304,20 +190,5 @@ describe('issued once', () => {
     await estuary.restart();
     expect((await waiting.poll()).status).toBe(202);
     expect((await decided.poll()).status).toBe(200);
-  });
-
-  test('a certificate that was approved under a policy that changed since is refused, and the use goes back', async () => {
-    const { cn, otp, poll } = await queued();
-    await approve(estuary, cn);
-    await estuary.server.stop();
-    estuary.reconfigure((config) => {
-      section(caSection(config), 'profile')['key_types'] = ['rsa:2048'];
-    });
-    await estuary.restart();
-    expect((await poll()).status).toBe(400);
-    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
-    expect(json).toMatchObject({ status: 'failed', serial: null });
-    expect(json['reason']).toMatch(/key/i);
-    expect(await usesOf(estuary, otp.id)).toBe(0);
   });
 });

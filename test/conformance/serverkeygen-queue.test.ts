@@ -4,7 +4,7 @@
  * Longer than other files: its cases share a server.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -32,7 +32,6 @@ import {
   type ServerKeyAnswer,
 } from '../support/server-key.ts';
 import { octetString } from '../../src/pki/der/der.ts';
-import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 
 const folder = temporaryFolder();
@@ -78,12 +77,6 @@ const wire = (cn: string, { from = key, hosts = ['a.example'], attributes = [] }
 const ask = (cn: string, credentials: Pick<EstCall, 'password' | 'client'>, wish?: Wish): Promise<Answer> =>
   estuary.enroll(wire(cn, wish), { path: 'serverkeygen', ...credentials });
 const kekIdentifier = csrAttribute(OID.decryptKeyIdentifier, octetString(Buffer.from(KEK_ID, 'hex')));
-
-/** The CA's own name, which no certificate of its may have. */
-const issuerName = (): Buffer => {
-  const [ca] = parsePemCertificates(readFileSync(join(estuary.dir, 'ca/issuing.pem'), 'latin1'));
-  return ca?.subject.der ?? Buffer.alloc(0);
-};
 
 /** What a client has that has opened the key of the answer. */
 const identityOf = ({ certificate, key: der }: ServerKeyAnswer, password: string): ClientIdentity => ({
@@ -156,17 +149,6 @@ describe('a request for a generated key that waits', () => {
     expect(await usesOf(estuary, otp.id)).toBe(1);
   });
 
-  test("is recognized whatever the CSR's own key is by now; what was approved decides the kind of the new one", async () => {
-    const { cn, otp, poll } = await queued();
-    for (const from of [makeKey(), makeKey('rsa2048'), makeKey('secp256k1')])
-      expect((await poll({ from })).status).toBe(202);
-    expect(await requestsOf(estuary, cn)).toHaveLength(1);
-    await approve(estuary, cn);
-    const answer = readServerKey(await poll({ from: makeKey('rsa2048') }));
-    expect(answer.certificate.publicKey.asymmetricKeyType).toBe('ec');
-    expectMatch(answer, readPkcs8(answer.key, otp.token));
-  });
-
   test('an encrypted key is encrypted, and a poll that asks for a plain one is another request', async () => {
     const { cn, otp, poll } = await queued({ attributes: [kekIdentifier] });
     await approve(estuary, cn);
@@ -179,17 +161,6 @@ describe('a request for a generated key that waits', () => {
     const args = ['-secretkey', KEK.toString('hex'), '-secretkeyid', KEK_ID];
     expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
     expect(await usesOf(estuary, otp.id)).toBe(1);
-  });
-
-  test('the one-time password of the poll encrypts the key; another token of the same client is another requester', async () => {
-    const { cn, otp, poll } = await queued();
-    await approve(estuary, cn);
-    const other = await estuary.otp({ client_id: cn });
-    expect((await ask(cn, { password: other.token })).status).toBe(202);
-    expect((await requestsOf(estuary, cn)).map(({ status }) => status)).toEqual(['approved', 'pending']);
-    const { key: part } = readServerKey(await poll());
-    for (const wrong of [other.token, PRE_SHARED]) expect(() => readPkcs8(part, wrong)).toThrow();
-    readPkcs8(part, otp.token);
   });
 
   test('an approved request without any password left is 400, stays approved, and gets its key once there is one', async () => {
@@ -212,42 +183,6 @@ describe('a request for a generated key that waits', () => {
     await reload();
     const answer = readServerKey(await poll());
     expectMatch(answer, readPkcs8(answer.key, PRE_SHARED));
-  });
-
-  test('simpleenroll with the same names is another request', async () => {
-    const { cn, otp } = await queued();
-    expect((await estuary.enroll(wire(cn), { password: otp.token })).status).toBe(401);
-  });
-
-  test("a rejected request is answered 403 with the administrator's reason", async () => {
-    const { cn, otp, poll } = await queued();
-    const path = `/admin/requests/${await requestId(estuary, cn)}/reject`;
-    expect((await estuary.admin('POST', path, { reason: 'unknown device' })).status).toBe(200);
-    const answer = await poll();
-    expect([answer.status, answer.text]).toEqual([403, 'unknown device']);
-    expect(await usesOf(estuary, otp.id)).toBe(1);
-    expect(await certificatesOf(cn)).toEqual([]);
-  });
-
-  test.each<[string, (cn: string) => string]>([
-    ['another subject', () => wire(freshName())],
-    ['another name', (cn) => wire(cn, { hosts: ['other.example'] })],
-    ['no CSR at all', () => 'bm8gQ1NS'],
-  ])('a token without a use left gets 401 for %s, and the request waits on', async (_, body) => {
-    const { cn, otp, poll } = await queued();
-    const answer = await estuary.enroll(body(cn), { path: 'serverkeygen', password: otp.token });
-    expect([answer.status, answer.text]).toEqual([401, 'invalid OTP token']);
-    expect((await poll()).status).toBe(202);
-  });
-
-  test.each<[string, (cn: string) => string]>([
-    ['the policy', (cn) => wire(cn, { hosts: Array.from({ length: 200 }, (_, i) => `h${i}.example`) })],
-    ['a lint', () => onTheWire(buildCsr(key, { subject: issuerName() }))],
-  ])('what %s refuses is refused at once, not queued, and takes no use', async (_, body) => {
-    const { id, token } = await estuary.otp();
-    const answer = await estuary.enroll(body(freshName()), { path: 'serverkeygen', password: token });
-    expect(answer.status).toBe(400);
-    expect(await usesOf(estuary, id)).toBe(0);
   });
 });
 
@@ -298,19 +233,6 @@ describe('the answer with the key is the only one', () => {
     expect((await ask(cn, { client })).status).toBe(403);
     expect((await ask(cn, { client: identityOf(second, PRE_SHARED) })).status).toBe(202);
   });
-
-  test('of many polls at once after the approval one gets certificate and key, and one key is generated', async () => {
-    const { cn, otp, poll } = await queued({ from: makeKey('rsa2048') });
-    await approve(estuary, cn);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => poll()));
-    const statuses = answers.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    for (const status of statuses) expect([200, 202, 403]).toContain(status);
-    expect((await poll()).status).toBe(403);
-    expect(await certificatesOf(cn)).toHaveLength(1);
-    expect(await auditOf(estuary, 'key.generated', await requestId(estuary, cn))).toHaveLength(1);
-    expect(await usesOf(estuary, otp.id)).toBe(1);
-  });
 });
 
 describe('restarts', () => {
@@ -322,26 +244,5 @@ describe('restarts', () => {
     expect((await waiting.poll()).status).toBe(202);
     readServerKey(await decided.poll());
     expect((await decided.poll()).status).toBe(403);
-  });
-
-  test('what was approved under a policy that changed since is refused, and the use goes back', async () => {
-    const kind = await queued({ from: makeKey('P-384') });
-    const name = await queued();
-    await approve(estuary, kind.cn);
-    await approve(estuary, name.cn);
-    await estuary.server.stop();
-    estuary.reconfigure((config) => {
-      const profile = section(caSection(config), 'profile');
-      profile['key_types'] = ['ec:P-256'];
-      profile['san'] = { dns: ['b\\.example'] };
-    });
-    await estuary.restart();
-    // The first is approved for a kind of key that is certified no more, the second for a name that is not.
-    for (const { cn, otp, poll } of [kind, name]) {
-      expect((await poll()).status).toBe(400);
-      expect((await requestsOf(estuary, cn))[0]).toMatchObject({ status: 'failed', serial: null });
-      expect(await usesOf(estuary, otp.id)).toBe(0);
-      expect(await certificatesOf(cn)).toEqual([]);
-    }
   });
 });

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/openssl.ts';
 import { readPkcs8, readServerKey } from '../support/server-key.ts';
 import { storedElsewhere } from '../support/stored-rows.ts';
 
-const KEYS = 200;
+const KEYS = 100;
 /** Asked for at a time; one in ten is RSA, which takes its time. */
 const BATCH: readonly KeyKind[] = [
   ...(['P-256', 'ed25519', 'P-384', 'P-256', 'ed25519', 'P-384', 'P-256', 'ed25519', 'P-256'] as const),

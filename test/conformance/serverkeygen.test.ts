@@ -24,16 +24,9 @@ import {
 } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
-import {
-  expectMatch,
-  openEnveloped,
-  PRE_SHARED,
-  readPkcs8,
-  readServerKey,
-  usePreSharedSecret,
-} from '../support/server-key.ts';
+import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
 import type { Answer } from '../support/https.ts';
-import { integer, NULL, octetString, oid, sequence } from '../../src/pki/der/der.ts';
+import { NULL, octetString, oid, sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 
@@ -124,16 +117,6 @@ describe('RFC 7030 §4.4.2: a key without further encryption, where `encryption 
     expectMatch(answer, readPkcs8(answer.key));
   });
 
-  test('libest gets lines of 64 columns, others one line', async () => {
-    const body = onTheWire(buildCsr(key));
-    const lines = (answer: Answer): number[] => answer.text.split('\r\n').map((line) => line.length);
-    const libest = await post(body, { 'User-Agent': 'libest/3.2.0' });
-    readServerKey(libest);
-    expect(Math.max(...lines(libest).slice(4, -3))).toBe(64);
-    const other = await post(body);
-    expect(lines(other).filter((length) => length > 100)).toHaveLength(2);
-  });
-
   test("globalsign's way: chunks, CRLF at 64 columns, the password unasked", async () => {
     const { token } = await estuary.otp();
     const body = onTheWire(buildCsr(key)).replace(/.{64}/g, '$&\r\n');
@@ -206,21 +189,11 @@ describe('RFC 7030 §4.4.1.2: an asymmetric key', () => {
 
 describe('refused, and no use of the one-time password is taken', () => {
   const big = makeKey('rsa1024');
-  const ed = makeKey('ed25519');
   const rows: [string, CsrParts, string, TestKey?][] = [
     ['an unknown symmetric key', { attributes: [decryptKey('6b6579312e')] }, 'does not know the key'],
     ['an unknown asymmetric key', { attributes: [asymmetric('bb')] }, 'does not know the key'],
     ['the identifier of a certificate as a symmetric one', { attributes: [decryptKey('aa01')] }, 'does not know'],
     ['the identifier of a symmetric key as an asymmetric one', { attributes: [asymmetric('6b6579312d')] }, 'not know'],
-    ['both kinds of identifier', { attributes: [decryptKey('6b6579312d'), asymmetric('aa01')] }, 'both'],
-    ['an identifier without octets', { attributes: [decryptKey('')] }, 'OCTET STRING'],
-    ['an identifier that is an INTEGER', { attributes: [csrAttribute(OID.decryptKeyIdentifier, integer(1))] }, 'OCTET'],
-    [
-      'two identifiers',
-      { attributes: [csrAttribute(OID.decryptKeyIdentifier, octetString(KEK), octetString(rsa.spki))] },
-      'OCTET STRING',
-    ],
-    ['an identifier without a value', { attributes: [csrAttribute(OID.decryptKeyIdentifier)] }, 'OCTET STRING'],
     ['a certificate that only signs', { attributes: [asymmetric('aa03')] }, 'keyEncipherment'],
     [
       "the CSR's own key, which is too small",
@@ -229,31 +202,9 @@ describe('refused, and no use of the one-time password is taken', () => {
       big,
     ],
     [
-      "the CSR's own key, which only signs",
-      { attributes: [asymmetric(subjectKeyIdentifier(ed.spki))] },
-      'cannot encrypt',
-      ed,
-    ],
-    [
       'capabilities without a content encryption that we have',
       { attributes: [decryptKey('6b6579312d'), capabilities('1.2.840.113549.3.7')] },
       'AES in CBC mode',
-    ],
-    ['no capability at all', { attributes: [decryptKey('6b6579312d'), capabilities()] }, 'AES in CBC mode'],
-    [
-      'RSA with PKCS #1 v1.5 alone',
-      { attributes: [asymmetric('aa01'), capabilities(OID.aes256CBC, OID.rsaEncryption)] },
-      'RSAES-OAEP',
-    ],
-    [
-      'a key agreement with SHA-1 alone',
-      { attributes: [asymmetric('aa02'), capabilities(OID.aes256CBC, '1.3.133.16.840.63.0.2')] },
-      'ECDH with SHA-256',
-    ],
-    [
-      'a key wrap of another size than the key',
-      { attributes: [decryptKey('6b6579312d'), capabilities(OID.aes256CBC, OID.aes128Wrap)] },
-      '256-bit AES key wrap',
     ],
     [
       'malformed capabilities',
@@ -377,56 +328,6 @@ describe('serverkeygen.encryption', () => {
           expect(answer.text).toMatch(new RegExp(`\\b${name}\\b`));
       }
       expect((await estuary.admin('GET', `/admin/otp/${id}`)).json).toMatchObject({ uses: 0 });
-    });
-
-    test('a client with a certificate that names a key gets it', async () => {
-      const client = await estuary.enrolled(makeKey());
-      const csr = onTheWire(buildCsr(key, { attributes: [decryptKey('6b6579312d')] }));
-      const answer = readServerKey(await estuary.enroll(csr, { path: 'serverkeygen', client }));
-      expect(answer.keyType).toContain('server-generated-key');
-    });
-  });
-
-  describe('"password"', () => {
-    beforeAll(() =>
-      restartWith((keygen, config, dir) => {
-        keygen['encryption'] = 'password';
-        usePreSharedSecret(config, dir);
-      }),
-    );
-
-    test('a one-time password goes before the pre-shared secret', async () => {
-      const { token } = await estuary.otp();
-      const body = onTheWire(buildCsr(key));
-      const answer = readServerKey(await estuary.enroll(body, { path: 'serverkeygen', password: token }));
-      expectMatch(answer, open(answer.key, token));
-      expect(() => open(answer.key, PRE_SHARED)).toThrow();
-    });
-
-    test('the pre-shared secret encrypts the key of a client with a certificate', async () => {
-      const client = await estuary.enrolled(makeKey());
-      const answer = readServerKey(await estuary.enroll(onTheWire(buildCsr(key)), { path: 'serverkeygen', client }));
-      expectMatch(answer, open(answer.key, PRE_SHARED));
-    });
-
-    test('a key identifier goes before the password', async () => {
-      const answer = readServerKey(await keygen({ attributes: [decryptKey('6b6579312d')] }));
-      const args = ['-secretkey', KEK.toString('hex'), '-secretkeyid', '6b6579312d'];
-      expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
-    });
-  });
-
-  describe('"required"', () => {
-    beforeAll(() => restartWith((keygen) => (keygen['encryption'] = 'required')));
-
-    test('a CSR that asks for no encryption is refused', async () => {
-      const answer = await keygen();
-      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('only encrypted')]);
-    });
-
-    test('one that does is served', async () => {
-      const answer = readServerKey(await keygen({ attributes: [decryptKey('6b6579312d')] }));
-      expect(answer.keyType).toContain('server-generated-key');
     });
   });
 

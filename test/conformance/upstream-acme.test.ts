@@ -183,11 +183,6 @@ esac
     expect((await revoke()).status).toBe(409);
   });
 
-  test('full CMC without [cmc] is 501: no key here can sign responses', async () => {
-    const answer = await front.est('edge/fullcmc', { body: '-' });
-    expect([answer.status, answer.text]).toEqual([501, expect.stringContaining('This CA cannot sign CMC responses')]);
-  });
-
   test('with challenge = "none", names that the account is authorized for are certified without the hook', async () => {
     await certified('e.example.com');
     const before = readFileSync(join(home, 'hook.log'), 'utf8');

@@ -12,20 +12,16 @@ import { makeKey } from '../support/csr.ts';
 import { caSection, Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import { hasLibest, startLibest } from '../support/libest.ts';
-import { approve } from '../support/queued-requests.ts';
-import { call } from '../support/https.ts';
-import { openssl, temporaryFolder } from '../support/openssl.ts';
+import { temporaryFolder } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { until } from '../support/until.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { killed } from '../support/spawned.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
 import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
 
 let upstream: Estuary;
 let front: Estuary;
-let relay: TcpRelay;
 const key = makeKey();
 const raKey = makeKey();
 const base = { driver: 'est', upstream_trust_anchors: 'upstream-roots.pem', profile: {} };
@@ -49,7 +45,6 @@ beforeAll(async () => {
   hsm?.addToken('ra token');
   upstream = await Estuary.start(hsm === undefined ? options : withKeysInHsm(options, hsm));
   if (hasLibest()) libests.push(await startLibest(upstream.dir), await startLibest(upstream.dir, ['-m', '1']));
-  relay = await TcpRelay.start(upstream.server.port('est'));
   const ra = await upstream.enrolled(raKey, 'front-ra');
   const { token } = await upstream.otp({ client_id: 'front', max_uses: 100 });
   front = await startFront({
@@ -60,7 +55,7 @@ beforeAll(async () => {
       writeFileSync(join(dir, 'ra.key'), ra.key, { mode: 0o600 });
       hsm?.importKey('ra token', join(dir, 'ra.key'), 'ra', '01');
       const est = {
-        url: `https://localhost:${relay.port}/.well-known/est/devices`,
+        url: `https://localhost:${upstream.server.port('est')}/.well-known/est/devices`,
         tls_trust_anchors: 'upstream-roots.pem',
         client_certificate: 'ra.pem',
         client_key: 'ra.key',
@@ -108,7 +103,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await front.stop();
-  await relay.die();
   for (const { process } of libests) await killed(process);
   await upstream.stop();
   folder.remove();
@@ -144,54 +138,6 @@ describe('an EST server upstream', () => {
   test("cacerts and csrattrs are the upstream CA's", async () => {
     expect((await front.est('edge/cacerts')).text).toBe((await upstream.est('devices/cacerts')).text);
     expect((await front.est('edge/csrattrs')).text).toBe((await upstream.est('devices/csrattrs')).text);
-  });
-
-  test('a request that waits upstream is 202 here, until it is decided there', async () => {
-    const { token } = await front.otp({ client_id: 'device-4' });
-    const poll = async () => enrollAt(front, key, 'device-4', { password: token, path: 'queue/simpleenroll' });
-    expect((await poll()).status).toBe(202);
-    await approve(upstream, 'device-4');
-    await expect.poll(async () => (await poll()).status, { interval: 500 }).toBe(200);
-    const issued = await upstream.admin('GET', '/admin/certificates?subject=device-4');
-    expect(issued.json['items']).toHaveLength(1);
-  });
-
-  test('a rejection upstream is 403 with its reason', async () => {
-    const { token } = await front.otp({ client_id: 'device-5' });
-    const poll = async () => enrollAt(front, key, 'device-5', { password: token, path: 'queue/simpleenroll' });
-    expect((await poll()).status).toBe(202);
-    const { json } = await upstream.admin('GET', '/admin/requests?status=pending');
-    const [waiting] = Array.isArray(json['items']) ? (json['items'] as { id: string; subject: string }[]) : [];
-    await upstream.admin('POST', `/admin/requests/${waiting?.id ?? ''}/reject`, { reason: 'not in the inventory' });
-    await expect
-      .poll(async () => [(await poll()).status, (await poll()).text.trim()], { interval: 500 })
-      .toEqual([403, 'not in the inventory']);
-  });
-
-  test('full CMC without [cmc] is 501: no key here can sign responses', async () => {
-    const answer = await front.est('edge/fullcmc', { body: '-' });
-    expect([answer.status, answer.text]).toEqual([501, expect.stringContaining('This CA cannot sign CMC responses')]);
-  });
-
-  test('serverkeygen certifies the generated key upstream', async () => {
-    const { token } = await front.otp({ client_id: 'device-6' });
-    const csr = openssl([
-      'req',
-      '-new',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      '/dev/null',
-      '-subj',
-      '/CN=device-6',
-      '-outform',
-      'DER',
-    ]);
-    const answer = await front.enroll(csr.toString('base64'), { path: 'edge/serverkeygen', password: token });
-    expect(answer.status).toBe(200);
   });
 });
 
@@ -235,13 +181,7 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
 
   test.each([
     ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin_env: token "ra token" refuses the PIN (CKR_PIN_INCORRECT)'],
-    [
-      'a missing key',
-      { key_label: 'nobody' },
-      'pkcs11.key_label: token "ra token" has no private key labeled "nobody"; it has "ra" (id 01)',
-    ],
     ['a missing token', { token_label: 'gone' }, 'pkcs11.token_label: there is no token "gone"; the module shows'],
-    ['no PKCS#11 library', { module: 'ra.pem' }, 'pkcs11.module: cannot use the module'],
     ['no engine', { engine: 'ra.pem' }, 'pkcs11.engine: cannot be used'],
   ])('--check refuses %s', async (_, change, message) => {
     const { code, output } = await checked({ pkcs11: { ...pkcs11, ...change } });
@@ -322,53 +262,5 @@ describe('a fleet moves to the upstream and back', () => {
     await lab(() => before);
     const back = await renewed({ cert: there.toString(), key: key.pem });
     expect(back.issuer).toBe(own.issuer);
-  });
-});
-
-describe('a lost response', () => {
-  test('is 503, recorded as possibly issued, and not submitted again by the server', async () => {
-    const before = relay.traffic.received;
-    expect((await enrollAt(front, key, 'device-measured')).status).toBe(200);
-    const whole = relay.traffic.received - before;
-    relay.allow(() => whole - 300);
-    const { token } = await front.otp({ client_id: 'device-7' });
-    const answer = await enrollAt(front, key, 'device-7', { password: token });
-    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
-    const failure = await latestAudit(front, 'certificate.failed');
-    expect(String(failure?.['detail'])).toContain('possibly issued');
-    relay.allow(() => Infinity);
-    await expect
-      .poll(async () => (await enrollAt(front, key, 'device-7', { password: token })).status, {
-        interval: 500,
-      })
-      .toBe(200);
-    const { json } = await upstream.admin('GET', '/admin/certificates?subject=device-7');
-    expect(Array.isArray(json['items']) && json['items'].length).toBeLessThanOrEqual(2);
-  });
-
-  test('an upstream that is down is 503 at once; other labels work; it recovers without an operator', async () => {
-    await relay.die();
-    for (let attempt = 0; attempt < 4; attempt++)
-      expect((await enrollAt(front, key, `device-down-${attempt}`)).status).toBe(503);
-    expect((await enrollAt(front, key, 'device-elsewhere', { path: 'devices/simpleenroll' })).status).toBe(200);
-    const { json } = await front.admin('GET', '/admin/cas/edge');
-    expect(json['health']).toBe('down');
-    const doctor = [SERVER, 'doctor', '--config', join(front.dir, 'est.toml')];
-    const [ready, metrics, { output }] = await Promise.all([
-      front.admin('GET', '/readyz'),
-      call({
-        port: front.server.port('admin'),
-        path: '/metrics',
-        tls: { ca: front.root },
-        headers: { Authorization: `Bearer ${front.adminToken}` },
-      }),
-      runAny(NODE, doctor, { env: front.env }),
-    ]);
-    expect(ready).toMatchObject({ status: 200, json: { parts: { 'ca:edge': 'down' } } });
-    expect(metrics.text).toMatch(/^estuary_dependency_up\{[^}]*dependency="est"[^}]*ca="edge"[^}]*\} 0$/m);
-    expect(output).toMatch(/^failed +ca: edge: /m);
-    expect(output).toMatch(/^ok +ca: password: usable$/m);
-    await relay.revive();
-    await expect.poll(async () => (await enrollAt(front, key, 'device-up')).status, { interval: 1000 }).toBe(200);
   });
 });

@@ -54,7 +54,7 @@ import {
 import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 /** Lists of steps. More with ESTUARY_RUNS=…, others with ESTUARY_SEED=…. */
-const RUNS = Number(process.env['ESTUARY_RUNS'] ?? 12);
+const RUNS = Number(process.env['ESTUARY_RUNS'] ?? 8);
 const SEED = Number(process.env['ESTUARY_SEED'] ?? 29);
 const MINUTE = 60_000;
 

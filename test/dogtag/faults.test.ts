@@ -1,21 +1,14 @@
 /** Faults of the real Dogtag under an Estuary: nothing issued twice, nothing lost, the right 202 and 503. */
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OID } from '../../src/pki/der/oids.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
-import { dns, extKeyUsage, makeCa, makeCertificate, subjectAltName } from '../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { AUTO, QUEUE, type DogtagProfile } from '../support/dogtag-profiles.ts';
 import type { DogtagSettings } from '../support/dogtag-stand-in/index.ts';
 import { Dogtag, OPEN_TIMEOUT } from '../support/dogtag.ts';
 import { certificatesOf, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
-import { pkcs8Pem } from '../support/keys.ts';
 import { requires } from '../support/requires.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { pause } from '../support/until.ts';
 
@@ -40,12 +33,11 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
     profile: DogtagProfile,
     more: Partial<DogtagSettings>,
     work: () => Promise<void>,
-    anchors: readonly string[] = [],
   ): Promise<void> {
     estuary = await Estuary.start({
       configure: (config, dir) => {
         const file = join(dir, 'dogtag-anchors.pem');
-        writeFileSync(file, [dogtag.ca, ...anchors].join('\n'));
+        writeFileSync(file, dogtag.ca);
         dogtag.configure(config, dir, profile, { check_interval: 1, trust_anchors: file, ...more });
         section(config, 'est')['retry_after'] = 1;
       },
@@ -175,75 +167,4 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
       await expectOnce(one, await enrollPatiently(one, seen));
     });
   });
-
-  describe('one of two replicas', () => {
-    test('is dead, then silent, then back: the other one serves', async () => {
-      const first = await TcpRelay.start(dogtag.port);
-      await withEstuary(AUTO, { urls: [first.url, dogtag.url], timeout: 25 }, async () => {
-        const served = async (name: string): Promise<void> => {
-          const one = await client(name);
-          const answer = await attempt(one);
-          expect(answer.status, answer.text).toBe(200);
-        };
-        await served('both');
-        await first.die();
-        await served('dead');
-        await first.revive();
-        first.silence(true);
-        await served('silent');
-        first.silence(false);
-        const health = async () => (await estuary.admin('GET', '/admin/cas/devices')).json['health'];
-        await expect.poll(health, { interval: 500 }).toBe('ok');
-        await served('back');
-      });
-      await first.die();
-    });
-
-    test('answers HTML: the other one serves', async () => {
-      const proxy = await htmlServer();
-      await withEstuary(
-        AUTO,
-        { urls: [proxy.url, dogtag.url] },
-        async () => {
-          const one = await client('html');
-          const answer = await attempt(one);
-          expect(answer.status, answer.text).toBe(200);
-          expect((await estuary.admin('GET', '/admin/cas/devices')).json['health']).toBe('degraded');
-        },
-        [proxy.ca],
-      );
-      proxy.server.close();
-    });
-  });
-
-  test('all replicas are down: 503 with Retry-After at once, and service again when one is back', async () => {
-    const only = await TcpRelay.start(dogtag.port);
-    await withEstuary(AUTO, { urls: [only.url] }, async () => {
-      const one = await client('all');
-      await only.die();
-      const down = await attempt(one);
-      expect([down.status, down.headers['retry-after']]).toEqual([503, '1']);
-      expect(await dogtag.certificatesOf(one.cn)).toEqual([]);
-      await only.revive();
-      await expectOnce(one, await enrollPatiently(one, new Set()));
-    });
-    await only.die();
-  });
 });
-
-/** What stands in front of a Dogtag that is not there: a page with status 200 for everything. */
-async function htmlServer(): Promise<{ url: string; ca: string; server: Server }> {
-  const issuer = await makeCa('CN=A proxy');
-  const { der, keys } = await makeCertificate({
-    subject: 'CN=localhost',
-    issuer,
-    extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))],
-  });
-  const server = createServer({ cert: encodePem('CERTIFICATE', der), key: pkcs8Pem(keys) }, (_, response) => {
-    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>It works!</html>');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === 'string') throw new Error('not listening');
-  return { url: `https://localhost:${address.port}`, ca: encodePem('CERTIFICATE', issuer.der), server };
-}

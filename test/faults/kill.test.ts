@@ -12,7 +12,7 @@ import { isStoreInPostgres } from '../support/wanted-store.ts';
 import { pause, until } from '../support/until.ts';
 
 /** The nightly run sets 100. */
-const ROUNDS = Number(process.env['KILL_ROUNDS'] ?? 8);
+const ROUNDS = Number(process.env['KILL_ROUNDS'] ?? 5);
 const CLIENTS = 6;
 
 let estuary: Estuary;

@@ -8,7 +8,7 @@ import { call } from '../support/https.ts';
 import { storedRows } from '../support/stored-rows.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 
-const DEVICES = 200;
+const DEVICES = 60;
 /** At a time. */
 const CROWD = 10;
 const MOST_AT_ONCE = 10;

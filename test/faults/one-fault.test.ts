@@ -10,20 +10,16 @@ import { OID } from '../../src/pki/der/oids.ts';
 import { dns, extKeyUsage, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { runAny } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { type ClientIdentity, caSection, Estuary, section } from '../support/estuary.ts';
+import { caSection, Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
-import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
-import { until } from '../support/until.ts';
 
-const hsm = softHsm();
 let estuary: Estuary;
-let holder: ClientIdentity;
 const key = makeKey();
 const file = (name: string): string => join(estuary.dir, name);
 
 /** Labels with one fault each. */
-const FAULTY = ['expired', 'keyless', 'locked', 'token'] as const;
+const FAULTY = ['expired', 'keyless', 'locked'] as const;
 
 async function withFaults(config: TomlTable, dir: string): Promise<void> {
   const pem = (name: string, der: Buffer): void => writeFileSync(join(dir, name), encodePem('CERTIFICATE', der));
@@ -36,33 +32,25 @@ async function withFaults(config: TomlTable, dir: string): Promise<void> {
   writeFileSync(join(dir, 'ca/locked.key'), locked.keys.privateKey.export(encrypted));
   writeFileSync(join(dir, 'ca/locked.pass'), 'a wrong one\n');
   pem('ca/keyless.pem', (await makeCa('CN=Keyless')).der);
-  const token = await makeCa('CN=Token', { slot: 'token' });
-  pem('ca/token.pem', token.der);
-  const tokenKey = join(dir, 'ca/token.key');
-  writeFileSync(tokenKey, token.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  hsm.addToken('est');
-  hsm.importKey('est', tokenKey, 'issuing', '01');
-  hsm.moveAway();
+  pem('ca/edge.pem', (await makeCa('CN=Edge')).der);
   const common = (label: string) => ({ label, certificate: `ca/${label}.pem`, chain: `ca/${label}.pem` });
   const inFile = (label: string, more = {}) => ({
     ...common(label),
     driver: 'file',
     file: { private_key: `ca/${label}.key`, ...more },
   });
-  const pkcs11 = { module: SOFTHSM_MODULE, token_label: 'est', pin_env: 'TEST_HSM_PIN', key_label: 'issuing' };
   config['ca'] = [
     ...(Array.isArray(config['ca']) ? config['ca'] : []),
     inFile('expired'),
     inFile('keyless'),
     inFile('locked', { password_file: 'ca/locked.pass' }),
-    { ...common('token'), driver: 'pkcs11', pkcs11 },
     {
       label: 'edge',
       driver: 'est',
-      upstream_trust_anchors: 'ca/token.pem',
+      upstream_trust_anchors: 'ca/edge.pem',
       est: {
         url: 'https://127.0.0.1:1/.well-known/est',
-        tls_trust_anchors: 'ca/token.pem',
+        tls_trust_anchors: 'ca/edge.pem',
         client_certificate: 'admin/client.pem',
         client_key: 'admin/client.key',
       },
@@ -81,8 +69,7 @@ const enroll = async (label: string): Promise<number> => {
 
 beforeAll(async () => {
   // The configuration is changed between two starts, because making certificates takes a while.
-  estuary = await Estuary.start({ env: { ...hsm.env, TEST_HSM_PIN: PIN } });
-  holder = await estuary.enrolled(key);
+  estuary = await Estuary.start();
   await estuary.server.stop();
   const made: { config?: TomlTable } = {};
   estuary.reconfigure((config) => void (made.config = config));
@@ -91,10 +78,7 @@ beforeAll(async () => {
   estuary.reconfigure((now) => void Object.assign(now, { ca: config['ca'] }));
   await estuary.restart();
 });
-afterAll(async () => {
-  await estuary.stop();
-  hsm.remove();
-});
+afterAll(() => estuary.stop());
 
 describe('after a start next to faults', () => {
   test.each(FAULTY)('"%s" answers 503, uses no token, and its cacerts continue', async (label) => {
@@ -104,59 +88,27 @@ describe('after a start next to faults', () => {
     expect((await estuary.admin('GET', `/admin/cas/${label}`)).json['health']).toBe('down');
   });
 
-  test('a label with an upstream CA that does not answer has 503, and answers csrattrs', async () => {
-    expect(await enroll('edge')).toBe(503);
-    expect((await estuary.est('edge/cacerts')).status).toBe(503);
-    expect((await estuary.est('edge/csrattrs')).status).toBe(204);
-  });
-
-  test('other labels issue to one-time passwords and certificates', async () => {
-    expect(await enroll('devices')).toBe(200);
-    expect(await enroll('lab')).toBe(200);
-    const csr = onTheWire(simpleCsr(key, 'device-1'));
-    expect((await estuary.enroll(csr, { client: holder, path: 'simplereenroll' })).status).toBe(200);
-    expect((await estuary.enroll(csr, { client: holder })).status).toBe(200);
-  });
-
-  test('the node is ready, and names the labels', async () => {
-    const parts = Object.fromEntries(FAULTY.map((label) => [`ca:${label}`, 'down']));
-    expect(await estuary.admin('GET', '/readyz')).toMatchObject({ status: 200, json: { status: 'degraded', parts } });
-  });
-
   test('doctor and the log name each fault', async () => {
-    const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')], {
-      env: { ...hsm.env, TEST_HSM_PIN: PIN },
-    });
+    const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')]);
     expect(code).toBe(1);
-    for (const label of FAULTY) expect(output).toMatch(new RegExp(`^failed +ca: ${label}: `, 'm'));
+    for (const label of [...FAULTY, 'edge']) expect(output).toMatch(new RegExp(`^failed +ca: ${label}: `, 'm'));
     const log = await estuary.outputSoFar();
     for (const name of ['ca[expired].certificate', 'ca[keyless].file.private_key', 'ca[locked].file.private_key'])
       expect(log).toContain(name);
   });
-
-  test('a reload next to the faults is 200 and lists them', async () => {
-    const { status, json } = await estuary.admin('POST', '/admin/reload');
-    expect(status).toBe(200);
-    expect(JSON.stringify(json['faults'])).toContain('ca[keyless].file.private_key');
-  });
 });
 
-test('--check ends with 2 for files and tokens, and with 0 for what has expired', async () => {
+test('--check ends with 2 for files, and with 0 for what has expired', async () => {
   const check = async (label: string) => {
     const config = file(`only-${label}.toml`);
     const text = readFileSync(file('est.toml'), 'utf8');
     const [before = '', ...tables] = text.split(/^(?=\[\[ca\]\])/m);
     const kept = tables.filter((table) => ['devices', label].some((wanted) => table.includes(`label = "${wanted}"`)));
     writeFileSync(config, before + kept.join(''));
-    return runAny(NODE, [SERVER, '--config', config, '--check'], { env: { ...hsm.env, TEST_HSM_PIN: PIN } });
+    return runAny(NODE, [SERVER, '--config', config, '--check']);
   };
   expect(await check('expired')).toMatchObject({ code: 0, output: expect.stringContaining('expired on') as string });
-  for (const label of ['keyless', 'locked', 'token']) expect((await check(label)).code, label).toBe(2);
-});
-
-test('a token that returns is used without a reload', async () => {
-  hsm.moveBack();
-  await until('the token is in use', async () => (await enroll('token')) === 200);
+  for (const label of ['keyless', 'locked']) expect((await check(label)).code, label).toBe(2);
 });
 
 test('a passphrase that is corrected counts at the next reload', async () => {
@@ -217,15 +169,14 @@ test('listeners serve a TLS certificate that has expired, after a reload and aft
   await estuary.server.stop();
   await estuary.restart();
   expect(await served()).toEqual([true, true]);
-  const env = { ...hsm.env, TEST_HSM_PIN: PIN };
-  const { output } = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')], { env });
+  const { output } = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')]);
   expect(output).toMatch(/tls\.certificate: the certificate expired on .*clients that check it do not connect/);
   writeFileSync(file('tls/server.pem'), before);
 });
 
 test('exit code 1 for a TLS key that is missing, and 2 for a mistake', async () => {
   await estuary.server.stop();
-  const start = () => runAny(NODE, [SERVER, '--config', file('est.toml')], { env: { ...hsm.env, TEST_HSM_PIN: PIN } });
+  const start = () => runAny(NODE, [SERVER, '--config', file('est.toml')]);
   const tlsKey = readFileSync(file('tls/server.key'));
   rmSync(file('tls/server.key'));
   const missing = await start();

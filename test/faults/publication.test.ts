@@ -109,33 +109,6 @@ test('while the store is away the list is given out until it ends, and 503 after
   await expect(publisher.current(ca, signer)).rejects.toMatchObject({ status: 503 });
 });
 
-test('revocations within crl_after_revocation share one CRL, also thousands of them', async () => {
-  const { store, ca, signer, clock, key } = await fixture(folder);
-  const options = { store, cas: () => [ca], interval: INTERVAL, afterRevocation: 10, log, now: () => clock.now };
-  const publisher = new CrlPublisher(options);
-  await publisher.current(ca, signer);
-  const { serial } = await issueFrom(ca, store, 'CN=lost');
-  const one = { ca: ca.label, serial, reason: 'certificateHold', invalidity_date: null };
-  for (let second = 0; second < 60; second++) {
-    // Each of them changes the list.
-    for (let n = 0; n < 5; n++) {
-      await store.revokeCertificate({ ...one, revoked_at: clock.now }, []);
-      await store.releaseCertificate(one, clock.now, []);
-    }
-    await publisher.current(ca, signer);
-    clock.now += 1000;
-  }
-  await store.revokeCertificate({ ...one, revoked_at: clock.now }, []);
-  clock.now += 10_000;
-  const { der } = await publisher.current(ca, signer);
-  expect([...revokedEntries(parseCertificateList(der))].map(({ serialNumber }) => serialNumber)).toEqual([serial]);
-  expect(key.used, 'one in 10 seconds').toBeLessThanOrEqual(8);
-  clock.now += 60_000;
-  const before = key.used;
-  await publisher.current(ca, signer);
-  expect(key.used, 'nothing changed since').toBe(before);
-});
-
 test('a list that could not be signed after a revocation is signed once the key is back', async () => {
   const { store, ca, signer, clock, key } = await fixture(folder);
   const options = { store, cas: () => [ca], interval: INTERVAL, afterRevocation: 10, log, now: () => clock.now };

@@ -201,17 +201,6 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(await renew(made.issuedSince, 'issued-since')).toBe(401);
   });
 
-  test('used and revoked tokens stay dead, an unused one works, one made since does not', async () => {
-    expect(await enroll('used', made.usedSince)).toBe(401);
-    expect(await enroll('revoked', made.revokedTokenSince)).toBe(401);
-    expect(await enroll('made-since', made.madeSince)).toBe(401);
-    expect(await enroll('unused-1', made.unused[0] ?? '')).toBe(200);
-  });
-
-  test('devices disabled since stay disabled', async () => {
-    expect((await estuary.admin('GET', '/admin/devices/tag%3A%201')).json).toMatchObject({ enabled: false });
-  });
-
   test('RFC 5280 §5.2.3: CRL numbers go on, and the list has what was revoked since, with its reason and invalidity date', async () => {
     const { number, entries } = await crl();
     expect(number).toBeGreaterThan(made.lastCrl);

@@ -36,7 +36,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', (
 
   /** Under load for a while longer, with an administrator at each of two nodes deciding one request differently. */
   async function goesOn(): Promise<void> {
-    await load.goesOn(10);
+    await load.goesOn();
     await load.decide();
     expect(load.decisions.at(-1)?.statuses).toEqual([200, 409]);
   }

@@ -107,42 +107,6 @@ describe('a reload', () => {
     await reload('configuration reloaded');
     expect((await readyz())['status']).toBe('ok');
   });
-
-  test('by POST /admin/reload says what changed; a dry run changes nothing', async () => {
-    const before = ofReloads().length;
-    const post = (query = '') => estuary.admin('POST', `/admin/reload${query}`);
-    expect(await post('?dry_run=true')).toMatchObject({ status: 200, json: { dry_run: true, changed: [] } });
-    estuary.reconfigure((config) => {
-      section(config, 'est')['retry_after'] = 77;
-      section(config, 'log')['level'] = 'debug';
-    });
-    const report = { changed: ['log.level'], needs_restart: ['est.retry_after'] };
-    expect(await post('?dry_run=true')).toMatchObject({ status: 200, json: { dry_run: true, ...report } });
-    expect(ofReloads()).toHaveLength(before);
-    const reloaded = await post();
-    expect(reloaded).toMatchObject({ status: 200, json: { dry_run: false, ...report } });
-    expect(JSON.stringify(reloaded.json['certificates'])).toMatch(
-      /"use":"tls".*"use":"ca","ca":"devices".*"new":false/,
-    );
-    expect(ofReloads().slice(before)).toEqual([expect.stringContaining('"subject":"quickstart') as unknown]);
-    // The log is written after the answer.
-    await expect
-      .poll(() => logged('configuration reloaded').at(-1)?.['certificates'] ?? [], WAIT)
-      .toContainEqual(
-        expect.objectContaining({ use: 'ca', ca: 'lab', notAfter: expect.stringMatching(/Z$/) as unknown }),
-      );
-
-    appendFileSync(configFile(), '\n[oops]\n');
-    for (const query of ['?dry_run=true', ''])
-      expect(await post(query)).toMatchObject({
-        status: 409,
-        json: { code: 'RELOAD_FAILED', message: expect.stringContaining('oops') as unknown },
-      });
-    await expect.poll(readyz, WAIT).toMatchObject({ parts: { reload: 'degraded' } });
-    writeFileSync(configFile(), good);
-    expect((await post()).status).toBe(200);
-    await expect.poll(readyz, WAIT).toMatchObject({ status: 'ok' });
-  });
 });
 
 test('the stop of the service is recorded', async () => {

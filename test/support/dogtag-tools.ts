@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
+import { BRIEF } from './bouncycastle.ts';
 import { run, runAny } from './command.ts';
 import { DOGTAG_FOLDER } from './dogtag-folder.ts';
 import type { ClientIdentity } from './estuary.ts';
@@ -14,6 +15,8 @@ import { ROOT } from './root.ts';
 import { removeFolder } from './folders.ts';
 
 const SCRIPT = join(ROOT, 'scripts', 'dogtag');
+/** Runs a command inside. */
+const INSIDE = ['exec', 'env', `JAVA_TOOL_OPTIONS=${BRIEF.join(' ')}`];
 const PASSWORD = 'Secret.123';
 const TIMEOUT = { timeout: 100_000 };
 
@@ -63,7 +66,7 @@ export class DogtagTools {
   }
 
   #run(...command: readonly string[]): Promise<Buffer> {
-    return run(SCRIPT, ['exec', ...command], TIMEOUT);
+    return run(SCRIPT, [...INSIDE, ...command], TIMEOUT);
   }
 
   /** A new key in the database and a request for it, in the file `NAME.pem`, with a Subject Key Identifier. */
@@ -104,7 +107,7 @@ export class DogtagTools {
         .map(([name, value]) => `${name}=${value}\n`)
         .join(''),
     );
-    const { output } = await runAny(SCRIPT, ['exec', 'CMCRequest', this.inside('request.cfg')], TIMEOUT);
+    const { output } = await runAny(SCRIPT, [...INSIDE, 'CMCRequest', this.inside('request.cfg')], TIMEOUT);
     const message = this.read('request.der');
     // Its exit code is 0 whatever happens.
     if (message.length === 0) throw new Error(output);
@@ -115,7 +118,7 @@ export class DogtagTools {
     this.write('response.der', message);
     this.write('response.pem', '');
     const args = ['-d', this.inside('db'), '-i', this.inside('response.der'), '-o', this.inside('response.pem')];
-    const { code, output } = await runAny(SCRIPT, ['exec', 'CMCResponse', ...args], TIMEOUT);
+    const { code, output } = await runAny(SCRIPT, [...INSIDE, 'CMCResponse', ...args], TIMEOUT);
     const pem = this.read('response.pem').toString('latin1');
     const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
     const certificates = der.length === 0 ? [] : parseSignedData(der).certificates.map(parseCertificate);

@@ -1,21 +1,16 @@
-/**
- * A CA behind a Dogtag stand-in that queues requests.
- *
- * Longer than other files: the ways of one request share a server, which takes seconds to start.
- */
+/** A CA behind a Dogtag stand-in that queues requests. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { dns, extKeyUsage, keyUsage, makeCertificate, subjectAltName } from '../../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
-import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';
+import { certificatesOf, Estuary, section } from '../../support/estuary.ts';
 import type { Answer } from '../../support/https.ts';
-import { auditOf, caInUse, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
+import { auditOf, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
 import { pause, until } from '../../support/until.ts';
 
 const SUBMIT = 'POST /ca/rest/certrequests';
-const POLL = 'GET /ca/rest/certrequests/';
 
 let standIn: DogtagStandIn;
 let server: StandInServer;
@@ -99,81 +94,6 @@ describe('a request that the CA queues', () => {
     );
   });
 
-  test('is 403 with the reason once it is rejected', async () => {
-    const device = await newDevice('rejected');
-    await device.enroll();
-    const reference = await referenceOf(device.cn);
-    await standIn.decide('reject', reference);
-    const request = standIn.state.requests.get(Number(reference));
-    if (request !== undefined) request.message = 'unknown device';
-    const answer = await device.final();
-    expect([answer.status, answer.text.trim()]).toEqual([403, 'unknown device']);
-    expect((await device.enroll()).status).toBe(403);
-    expect(await statusOf(device.cn)).toBe('rejected');
-    expect(await auditOf(estuary, 'request.rejected', await requestId(estuary, device.cn))).toHaveLength(1);
-  });
-
-  test('fails for good once it is canceled', async () => {
-    const device = await newDevice('canceled');
-    await device.enroll();
-    await standIn.decide('cancel', await referenceOf(device.cn));
-    expect((await device.final()).status).toBe(403);
-    expect((await device.enroll()).status).toBe(403);
-    expect(await statusOf(device.cn)).toBe('failed');
-    expect(
-      [...standIn.state.requests.values()].filter(({ csr }) => csr.publicKey.spki.equals(device.key.spki)),
-    ).toHaveLength(1);
-  });
-
-  test('is polled at the CA at most once in retry_after, however many ask', async () => {
-    const device = await newDevice('busy');
-    await device.enroll();
-    const path = `${POLL}${await referenceOf(device.cn)}`;
-    const started = Date.now();
-    for (let round = 0; round < 8; round++) await Promise.all([device.enroll(), device.enroll(), device.enroll()]);
-    const intervals = Math.floor((Date.now() - started) / 1000) + 1;
-    expect(server.count(path)).toBeGreaterThan(0);
-    expect(server.count(path)).toBeLessThanOrEqual(intervals);
-  });
-
-  test('is not for the administrator to decide', async () => {
-    const device = await newDevice('elsewhere');
-    await device.enroll();
-    const id = await requestId(estuary, device.cn);
-    for (const [action, body] of [
-      ['approve', {}],
-      ['reject', { reason: 'no' }],
-    ] as const) {
-      const { status, json } = await estuary.admin('POST', `/admin/requests/${id}/${action}`, body);
-      expect([status, json['code']]).toEqual([409, 'DECIDED_AT_CA']);
-    }
-  });
-
-  test('stays pending while the CA is down, and survives a restart of ours', async () => {
-    const device = await newDevice('restart');
-    await device.enroll();
-    server.faults.undeployed = true;
-    await pause(1100);
-    expect((await device.enroll()).status).toBe(202);
-    estuary.server.signal('SIGKILL');
-    await estuary.server.exited;
-    server.faults.undeployed = false;
-    await estuary.restart();
-    await standIn.decide('approve', await referenceOf(device.cn));
-    expectCertificate(await device.final(), device);
-  });
-
-  test('that the CA has lost is pending for lost_after, then fails; the OTP works again', async () => {
-    const device = await newDevice('lost');
-    await device.enroll();
-    standIn.state.requests.delete(Number(await referenceOf(device.cn)));
-    const answer = await device.final();
-    expect(answer.status).toBe(503);
-    expect(await statusOf(device.cn)).toBe('failed');
-    expect(await usesOf(estuary, device.otp.id)).toBe(0);
-    expect((await device.enroll()).status).toBe(202);
-  });
-
   test('is not lost because the directory is down', async () => {
     const device = await newDevice('directory');
     await device.enroll();
@@ -185,85 +105,6 @@ describe('a request that the CA queues', () => {
     server.faults.directoryDown = false;
     await standIn.decide('approve', await referenceOf(device.cn));
     expectCertificate(await device.final(), device);
-  });
-
-  test('for which the CA issues something else is an error that is audited, and nothing leaves', async () => {
-    const device = await newDevice('swapped');
-    await device.enroll();
-    standIn.state.issueInstead = () => Promise.resolve(standIn.issuer.der);
-    const id = await requestId(estuary, device.cn);
-    await standIn.decide('approve', await referenceOf(device.cn));
-    const answer = await device.final();
-    expect([answer.status, answer.text.includes('CERTIFICATE')]).toEqual([500, false]);
-    const [failure, ...more] = await auditOf(estuary, 'certificate.failed', id);
-    expect(String(failure?.['detail'])).toContain('certifies another public key');
-    expect(more).toEqual([]);
-    expect(await statusOf(device.cn)).toBe('failed');
-  });
-});
-
-describe('a submission that is not answered', () => {
-  test('is found again at the CA, and never made twice', async () => {
-    const device = await newDevice('cut-after');
-    server.faults.cutAfterSubmission = true;
-    const before = server.count(SUBMIT);
-    expect((await device.enroll()).status).toBe(202);
-    server.faults.cutAfterSubmission = false;
-    await pause(1100);
-    expect((await device.enroll()).status).toBe(202);
-    // The server can be looking for it already.
-    await expect.poll(() => referenceOf(device.cn).catch(() => undefined)).toBeDefined();
-    await standIn.decide('approve', await referenceOf(device.cn));
-    expectCertificate(await device.final(), device);
-    expect(server.count(SUBMIT) - before).toBe(1);
-  });
-
-  test('fails when the CA does not know it; the OTP works again', async () => {
-    const device = await newDevice('cut-before');
-    server.faults.cutBeforeSubmission = true;
-    const before = server.count(SUBMIT);
-    expect((await device.enroll()).status).toBe(202);
-    server.faults.cutBeforeSubmission = false;
-    const answer = await device.final();
-    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
-    expect(server.count(SUBMIT) - before).toBe(1);
-    expect(await statusOf(device.cn)).toBe('failed');
-    expect(await usesOf(estuary, device.otp.id)).toBe(0);
-    expect((await device.enroll()).status).toBe(202);
-    expect(server.count(SUBMIT) - before).toBe(2);
-  });
-
-  test('is found again after a kill -9 between submission and record', async () => {
-    const device = await newDevice('killed');
-    server.faults.delay = 1500;
-    const before = server.count(SUBMIT);
-    const unanswered = device.enroll().catch((error: unknown) => error);
-    await expect.poll(() => server.count(SUBMIT)).toBe(before + 1);
-    estuary.server.signal('SIGKILL');
-    await estuary.server.exited;
-    expect(await unanswered).toBeInstanceOf(Error);
-    await expect
-      .poll(() => [...standIn.state.requests.values()].some(({ csr }) => csr.publicKey.spki.equals(device.key.spki)))
-      .toBe(true);
-    server.faults.delay = 0;
-    await estuary.restart();
-    expect((await device.enroll()).status).toBe(202);
-    await expect.poll(async () => referenceOf(device.cn).catch(() => undefined)).toBeDefined();
-    await standIn.decide('approve', await referenceOf(device.cn));
-    expectCertificate(await device.final(), device);
-    expect(server.count(SUBMIT)).toBe(before + 1);
-    expect(await usesOf(estuary, device.otp.id)).toBe(1);
-  });
-
-  test('when the CA is down and certainly has nothing: 503 with Retry-After, and nothing is queued', async () => {
-    const device = await newDevice('down');
-    server.faults.undeployed = true;
-    const answer = await device.enroll();
-    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
-    expect(await requestsOf(estuary, device.cn)).toEqual([]);
-    expect(await usesOf(estuary, device.otp.id)).toBe(0);
-    server.faults.undeployed = false;
-    await caInUse(estuary);
   });
 });
 
@@ -317,25 +158,4 @@ test('what is issued beyond [ca.profile] does not leave; the audit log has it, a
   );
   const [issued] = [...standIn.state.certificates.values()].filter(({ subject }) => subject === 'CN=beyond');
   expect(issued?.revoked).toBe('Privilege_Withdrawn');
-});
-
-describe('approval = "manual" before a CA with a queue', () => {
-  test('first an administrator, then the agents', async () => {
-    estuary.reconfigure((config) => {
-      caSection(config)['approval'] = 'manual';
-    });
-    await estuary.server.stop();
-    await estuary.restart();
-    const device = await newDevice('both');
-    const before = server.count(SUBMIT);
-    expect((await device.enroll()).status).toBe(202);
-    expect(server.count(SUBMIT)).toBe(before);
-    const { status } = await estuary.admin('POST', `/admin/requests/${await requestId(estuary, device.cn)}/approve`);
-    expect(status).toBe(200);
-    expect((await device.enroll()).status).toBe(202);
-    expect(server.count(SUBMIT)).toBe(before + 1);
-    await standIn.decide('approve', await referenceOf(device.cn));
-    expectCertificate(await device.final(), device);
-    expect(await usesOf(estuary, device.otp.id)).toBe(1);
-  });
 });

@@ -133,7 +133,9 @@ const MALFORMED: readonly (readonly [call: string, body: unknown, names: string]
   ['POST /admin/check', { ...CSR_AND, as: { client_id: LONE } }, 'as.client_id'],
   ['POST /admin/check', { ...CSR_AND, as: { device: LONE } }, 'as.device'],
   ['POST /admin/check', { ...CSR_AND, as: { principal: `${LONE}@EXAMPLE.COM` } }, 'as.principal'],
-  ['POST /admin/requests/some-id/reject', { reason: LONE }, 'reason'],
+  ...[LONE, '', '  ', 'a\nb', 1, undefined].map(
+    (reason) => ['POST /admin/requests/some-id/reject', { reason }, 'reason'] as const,
+  ),
 ];
 
 describe('bad input is 400 and names the field', () => {

@@ -22,7 +22,7 @@ import { CrlPublisher } from '../../../src/publication/crl-publisher.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import type { Store, StoreOptions } from '../../../src/store/store.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import { certificateRow, reservation } from '../../store/support.ts';
+import { certificateRow, putEmptyDatabase, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { dns, makeCertificate, subjectAltName } from '../../support/certificates.ts';
 import { fileCaConfig } from '../../support/file-ca.ts';
@@ -127,9 +127,11 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   let time = options.start ?? NOW;
   const now = () => time;
   const folder = temporaryFolder();
+  const path = folder.file('est.db');
+  putEmptyDatabase(path);
   const store = await openStore({
     node: 'node-1',
-    path: folder.file('est.db'),
+    path,
     auditFile: folder.file('audit.log'),
     now,
     onCommit: options.onCommit ?? (() => undefined),
