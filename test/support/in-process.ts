@@ -56,7 +56,10 @@ class InProcess implements ServerProcess, DestinationStream {
   }
 
   port(listener: ListenerName): number {
-    const port = this.log().find((line) => line['msg'] === 'listening' && line['listener'] === listener)?.['port'];
+    // The last: those of a wait for the database close.
+    const isIt = (line: Readonly<Record<string, unknown>>) =>
+      line['msg'] === 'listening' && line['listener'] === listener;
+    const port = this.log().findLast(isIt)?.['port'];
     if (typeof port !== 'number') throw new Error(`the ${listener} listener is not on`);
     return port;
   }

@@ -186,6 +186,8 @@ class RunningServer implements ServerProcess {
     return createInterface({ input: stream }).on('line', (line) => {
       this.#lines.push(line);
       const record = parseRecord(line);
+      // Then the listeners of the wait close.
+      if (record?.['msg'] === 'the database answers') this.#ports.clear();
       if (record?.['msg'] !== 'listening') return;
       if (typeof record['listener'] !== 'string' || typeof record['port'] !== 'number') return;
       this.#ports.set(record['listener'], record['port']);
