@@ -25,10 +25,8 @@ import type { Key } from '../config/keys.ts';
 import type { MaterialReader } from '../config/material/reader.ts';
 import type { CaTable } from '../config/schema/label.ts';
 
-type Health = 'ok' | 'degraded' | 'down';
-
 export interface HealthReport {
-  readonly health: Health;
+  readonly health: 'ok' | 'degraded' | 'down';
   /** For the log and `/readyz`. */
   readonly detail?: string;
 }

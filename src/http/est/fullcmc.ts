@@ -7,7 +7,7 @@ import { credentialRules } from '../../enrollment/authenticated.ts';
 import { countsAt } from '../../config/rules/names.ts';
 import { errorWith, isRefusal, type EstuaryError } from '../../errors.ts';
 import { CMC_LABELS, decodeBody, encodeBody } from './codec.ts';
-import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
+import { derAnswer, type EstOperation, type EstRequest } from './operation.ts';
 
 export interface FullCmcDependencies {
   readonly authenticator: EstAuthenticator;
@@ -33,22 +33,29 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
     challenges: false,
     checkOffered: (ca) => void responderOf(dependencies, ca),
     handle: async (request) => {
-      const { ca, requestId, presented } = request;
+      const { ca, requestId, presented, lineLength } = request;
+      const { peerCertificate, peerIntermediates } = presented;
       const responder = responderOf(dependencies, ca);
       const tls = await tlsIdentity(dependencies, request);
       const body = decodeBody(request.body, CMC_LABELS);
-      const answer = await dependencies.cmcServer.answer({
+      const {
+        httpStatus: status,
+        der,
+        retryAfter,
+      } = await dependencies.cmcServer.answer({
         requestId,
         ca,
         address: presented.address,
         now: dependencies.now(),
         tls,
-        presented: certificatesOf(request),
+        presented: peerCertificate === undefined ? [] : [peerCertificate, ...peerIntermediates],
         body,
         responder,
         channelBinding: () => request.channelBinding(),
       });
-      return cmcAnswer(answer.httpStatus, answer.der, request, answer.retryAfter);
+      const { headers, body: text } = derAnswer(CMC_RESPONSE, encodeBody(der, lineLength));
+      const later = retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
+      return { status, headers: { ...headers, ...later }, body: text };
     },
   };
 }
@@ -88,25 +95,4 @@ async function tlsIdentity(
     if (fullCmcRequireMtls || !isRefusal(error)) throw error;
     return error;
   }
-}
-
-function certificatesOf({ presented: { peerCertificate, peerIntermediates } }: EstRequest): Buffer[] {
-  return peerCertificate === undefined ? [] : [peerCertificate, ...peerIntermediates];
-}
-
-function cmcAnswer(
-  status: EstAnswer['status'],
-  der: Buffer,
-  { lineLength }: EstRequest,
-  retryAfter?: number,
-): EstAnswer {
-  return {
-    status,
-    headers: {
-      'Content-Type': CMC_RESPONSE,
-      'Content-Transfer-Encoding': 'base64',
-      ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
-    },
-    body: encodeBody(der, lineLength),
-  };
 }

@@ -27,8 +27,6 @@ interface PublicationContext {
 /** Maximum validity of an OCSP response in seconds: relying parties may cache it that long. */
 const MAX_OCSP_VALIDITY = 300;
 
-export type PublicationListener = FastifyInstance;
-
 /** An OCSP request has some hundred bytes. */
 const MAX_BODY = 16 * 1024;
 /** Seconds to cache a CA certificate: it changes only with the CA's key. */
@@ -38,7 +36,7 @@ const CA_CERTIFICATE_AGE = 3600;
 export function createPublication(
   { publication, ...config }: ListenerConfig & Pick<Config, 'publication'>,
   { store, ...context }: PublicationContext,
-): PublicationListener | undefined {
+): FastifyInstance | undefined {
   if (!publication.enabled) return undefined;
   const { router, log, now } = context;
   for (const ca of router.issuers)
@@ -79,7 +77,7 @@ export function createPublication(
 }
 
 /** Assigns IDs and log entries to all requests, also those that Node's parser rejects. */
-function followRequests(app: PublicationListener, { log, metrics }: Pick<PublicationContext, 'log' | 'metrics'>): void {
+function followRequests(app: FastifyInstance, { log, metrics }: Pick<PublicationContext, 'log' | 'metrics'>): void {
   const exchanges = new Exchanges(app.server, { listener: 'publication', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges);
   app.addHook('onRequest', (request, reply, done) => {
@@ -102,7 +100,7 @@ const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 type Sources = Omit<PublicationContext, 'store'>;
 
-function registerFiles(app: PublicationListener, { router, crls, now }: Sources): void {
+function registerFiles(app: FastifyInstance, { router, crls, now }: Sources): void {
   app.get<{ Params: { file: string } }>('/crl/:file', async (request, reply) => {
     const { ca, signer } = signing(router, request, withoutSuffix(request.params.file, '.crl'));
     const crl = await crls.current(ca, signer);
@@ -128,10 +126,7 @@ function registerFiles(app: PublicationListener, { router, crls, now }: Sources)
   refuseOthers(app, ['/crl/:file', '/ca/:file'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
 }
 
-function registerOcsp(
-  app: PublicationListener,
-  { router, ocsp, now }: Sources & { readonly ocsp: OcspResponder },
-): void {
+function registerOcsp(app: FastifyInstance, { router, ocsp, now }: Sources & { readonly ocsp: OcspResponder }): void {
   app.post<{ Params: { label: string } }>('/ocsp/:label', async (request, reply) => {
     const { ca, signer } = signing(router, request, request.params.label);
     if (!Buffer.isBuffer(request.body)) throw wrongMediaType();
@@ -228,7 +223,7 @@ function withoutSuffix(file: string, suffix: string): string {
   return file.slice(0, -suffix.length);
 }
 
-function refuseOthers(app: PublicationListener, paths: readonly string[], methods: string[], allow: string): void {
+function refuseOthers(app: FastifyInstance, paths: readonly string[], methods: string[], allow: string): void {
   for (const url of paths)
     app.route({
       method: methods,
