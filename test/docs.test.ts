@@ -65,6 +65,29 @@ test.each(PROSE)('the files under test, fixtures and scripts that %s names exist
   expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
 
+test('the errors name configuration keys that there are', () => {
+  const named = [...read('docs/reference/errors.md').matchAll(/\b[a-z0-9_]+(?:\.[a-z0-9_]+)+\b/g)].map(([key]) => key);
+  const keys = named.filter((key) => topLevel.has(key.split('.')[0] ?? '') && !key.endsWith('.md'));
+  expect(keys.length).toBeGreaterThan(20);
+  const isKnown = (key: string): boolean =>
+    [key, key.replace(/_(file|env)$/, ''), `ca.${key}`].some((k) => known.has(k));
+  expect(keys.filter((key) => !isKnown(key))).toEqual([]);
+});
+
+test.each([
+  [
+    'the order of cacerts against the SET OF of DER',
+    'guides/authentication',
+    /first, as clients expect, not .* SET OF/,
+  ],
+  ['why a challenge has no body', 'guides/authentication', /challenge has no body because/],
+  ['that Dogtag serves fullcmc', 'guides/cmc', /It works with .* Dogtag\. CAs behind .* answer 501/],
+  ['why not @fastify/basic-auth', 'internals/architecture', /`@fastify\/basic-auth`.* corrupts passwords .* are JSON/],
+  ['figures for pkijs, with versions', 'internals/architecture', /`pkijs`.* 3\.4 and 4\.0 .* times the CPU .* 1 %/],
+])('the documents say %s', (_what, page, text) => {
+  expect(read(`docs/${page}.md`)).toMatch(text);
+});
+
 describe('alerts', () => {
   const alerts = [...read('config/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
   const sections = new Map(

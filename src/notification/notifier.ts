@@ -114,10 +114,10 @@ export class Notifier {
 
   /** Delivers what there is. Never rejects. @returns milliseconds until the next attempt */
   async deliver(): Promise<number> {
-    const { isOnDuty, observe, log } = this.#options;
+    const { config, isOnDuty, observe, log } = this.#options;
     if (!isOnDuty()) return LOOK;
     try {
-      await (this.#options.config.kind === 'smtp' ? this.#mail() : this.#each());
+      await (config.kind === 'smtp' ? this.#mail(config.digest_interval * 1000) : this.#each());
       this.#failures = 0;
       this.#problem = undefined;
       return LOOK;
@@ -154,10 +154,10 @@ export class Notifier {
       }
   }
 
-  async #mail(): Promise<void> {
-    const { config, receiver, store, now } = this.#options;
-    this.#lastDigest ??= now() - (config.kind === 'smtp' ? config.digest_interval * 1000 : 0);
-    if (config.kind !== 'smtp' || now() - this.#lastDigest < config.digest_interval * 1000) return;
+  async #mail(interval: number): Promise<void> {
+    const { receiver, store, now } = this.#options;
+    this.#lastDigest ??= now() - interval;
+    if (now() - this.#lastDigest < interval) return;
     const events: CloudEvent[] = [];
     const places = new Map<string, number>();
     for (const [node, place] of await this.#places())

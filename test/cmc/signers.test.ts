@@ -311,12 +311,17 @@ describe('the holder of a certificate', async () => {
       'Issuing',
     ]);
     expect(await accepted(ra, { at: { counts: false } })).toEqual(SUBSCRIBER);
-    // At a remote CA, only cmc.ra_certificates makes an RA.
-    expect(await accepted(ra, { at: { ownIsRecorded: true } })).toEqual(SUBSCRIBER);
     const other = await makeClient('CN=RA', elsewhere, { extensions: usages(...purposes) });
     expect(await accepted(other)).toEqual(['subscriber', 'foreign', 'Elsewhere']);
     const any = await makeClient('CN=RA', issuing, { extensions: [keyUsage('digitalSignature')] });
     expect(await accepted(any)).toEqual(SUBSCRIBER);
+  });
+
+  test('is no RA by id-kp-cmcRA in a certificate of a remote CA, only by cmc.ra_certificates', async () => {
+    const ra = await makeClient('CN=RA', issuing, { extensions: usages(OID.clientAuth, OID.cmcRA) });
+    const at = { ownIsRecorded: true };
+    expect(await accepted(ra, { at })).toEqual(SUBSCRIBER);
+    expect(await accepted(ra, { at, ras: [ra] })).toEqual(['configured-ra', 'foreign', 'Issuing']);
   });
 });
 

@@ -4,10 +4,10 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isJson, type Json } from '../../../src/ca/acme/acme-client.ts';
 import { AcmeUpstream } from '../../../src/ca/acme/acme-upstream.ts';
-import type { UpstreamRequest } from '../../../src/ca/remote/upstream.ts';
+import { Unanswered, type UpstreamRequest } from '../../../src/ca/remote/upstream.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
-import { dns, makeCa, makeCertificate, subjectAltName } from '../../support/certificates.ts';
+import { dns, ip as ipAddress, makeCa, makeCertificate, subjectAltName, uri } from '../../support/certificates.ts';
 import { startStandIn, type StandIn } from '../../support/est-stand-in.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
@@ -29,6 +29,14 @@ let acme: {
   identifier?: object;
   orderAt?: string;
   isGone?: true;
+  /** Fields of answers that are otherwise. */
+  order?: object;
+  authorization?: object;
+  directory?: object;
+  certificate?: string;
+  revocation?: object;
+  /** So many answers of a path fail. */
+  fails?: { readonly path: string; readonly status: number; times: number };
   /** The status of a download. */
   refusal?: number;
 };
@@ -55,7 +63,8 @@ beforeAll(async () => {
         .end(JSON.stringify(json));
     const problem = (type: string) => reply(400, { type: `urn:ietf:params:acme:error:${type}`, detail: 'their text' });
     const names = ['newNonce', 'newAccount', 'newOrder', 'revokeCert'];
-    if (path === '/directory') return reply(200, Object.fromEntries(names.map((name) => [name, url(name)])));
+    if (path === '/directory')
+      return reply(200, { ...Object.fromEntries(names.map((name) => [name, url(name)])), ...acme.directory });
     if (path === '/newNonce') return reply(200, {});
     const { header, payload } = readJws(body);
     calls.push({ path, payload, kid: header['kid'], isRead: isRead(body) });
@@ -67,6 +76,8 @@ beforeAll(async () => {
       ...{ type: 'dns-01', status: challenge, token: 'token', url: url('challenge') },
       ...(acme.error === undefined ? {} : { error: acme.error }),
     };
+    const { fails } = acme;
+    if (fails?.path === path && fails.times-- > 0) return reply(fails.status, { detail: 'their text' });
     switch (path) {
       case '/newAccount':
         if (payload['onlyReturnExisting'] === true && !acme.hasAccount) return problem('accountDoesNotExist');
@@ -76,6 +87,8 @@ beforeAll(async () => {
       case '/newOrder':
         if (header['kid'] !== acme.accounts.at(-1)) return problem('accountDoesNotExist');
         return reply(201, { status: 'pending' }, { Location: acme.orderAt ?? url('order') });
+      case '/revokeCert':
+        return acme.revocation === undefined ? reply(200, {}) : reply(400, acme.revocation);
       case '/challenge': {
         if (acme.challenge.length > 1 && isJson(payload)) acme.challenge.shift();
         const [now = 'valid'] = acme.challenge;
@@ -86,6 +99,7 @@ beforeAll(async () => {
           status: decided ? challenge : 'pending',
           identifier: acme.identifier ?? { type: 'dns', value: 'a.example' },
           challenges: [shown],
+          ...acme.authorization,
         });
       case '/finalize':
         return reply(200, { status: 'valid', certificate: url('certificate') });
@@ -93,7 +107,7 @@ beforeAll(async () => {
         if (acme.refusal !== undefined) return reply(acme.refusal, { detail: 'pending' });
         return response
           .writeHead(200, { 'Content-Type': 'application/pem-certificate-chain', 'Replay-Nonce': 'nonce' })
-          .end(encodePem('CERTIFICATE', root.der));
+          .end(acme.certificate ?? encodePem('CERTIFICATE', root.der));
       default:
         if (acme.isGone === true) return reply(404, { type: 'urn:ietf:params:acme:error:malformed' });
         return reply(200, {
@@ -101,6 +115,7 @@ beforeAll(async () => {
           expires: acme.expires,
           authorizations: [url('authorization')],
           finalize: url('finalize'),
+          ...acme.order,
         });
     }
   });
@@ -205,7 +220,120 @@ describe('the account', () => {
   });
 });
 
+describe('a request', () => {
+  const names = (...subjectAltNames: UpstreamRequest['subjectAltNames']) => ({ ...request, subjectAltNames });
+  const only = { status: 400, code: 'UPSTREAM_NAMES' };
+
+  test('may have DNS names and IP addresses only, and one of them as its common name', () => {
+    const upstream = start();
+    const ip = ipAddress('192.0.2.1');
+    expect(() => upstream.check(names(ip, dns('A.example')))).not.toThrow();
+    expect(() => upstream.check({ ...names(ip), subject: parseDistinguishedName('CN=192.0.2.1') })).not.toThrow();
+    expect(() => upstream.check({ ...names(ip), subject: parseDistinguishedName('O=x') })).not.toThrow();
+    expect(() => upstream.check({ ...names(), subject: parseDistinguishedName('O=x') })).toThrow(
+      expect.objectContaining(only),
+    );
+    expect(() => upstream.check(names(dns('a.example'), uri('https://a.example')))).toThrow(
+      expect.objectContaining(only),
+    );
+    expect(() => upstream.check(names(dns('b.example')))).toThrow('"a.example" is not one of the names');
+  });
+
+  test('for an IP address has an identifier of that type (RFC 8738), whatever its text in the answer', async () => {
+    acme.identifier = { type: 'ip', value: '2001:DB8:0::1' };
+    const upstream = start();
+    const of = names(ipAddress('2001:db8::1'));
+    expect(await upstream.poll(of, await ordered(upstream, of))).toMatchObject({ status: 'issued' });
+    const { payload } = calls.find(({ path }) => path === '/newOrder') ?? {};
+    expect(payload).toEqual({ identifiers: [{ type: 'ip', value: '2001:db8::1' }] });
+  });
+
+  test('without an order is unknown', async () => {
+    expect(await start().poll(request, undefined)).toEqual({ status: 'unknown' });
+  });
+
+  test('that nothing continues is issued at once', async () => {
+    expect(await start().submit(request, false)).toMatchObject({ status: 'issued' });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+  });
+});
+
 describe('what the server says', () => {
+  test.each<[string, Partial<typeof acme>, object]>([
+    ['an order without a URL', { orderAt: 'none' }, { status: 500 }],
+    ['an authorization without a URL', { order: { authorizations: [7] } }, { status: 500 }],
+    [
+      'no dns-01 challenge',
+      { authorization: { challenges: ['x', { type: 'http-01' }] } },
+      { status: 500, detail: 'the upstream CA offers no dns-01 challenge for "a.example"' },
+    ],
+    ['a challenge that is processing', { challenge: ['pending', 'processing'] }, { status: 'pending', retryAfter: 7 }],
+    ['a challenge that is valid soon', { challenge: ['pending', 'processing', 'valid'] }, { status: 'issued' }],
+    ['that the certificate comes later', { refusal: 503 }, { status: 503 }],
+    [
+      'a problem of the second challenge',
+      { order: { status: 'invalid' }, authorization: { challenges: [{}, { error: { detail: 'second' } }] } },
+      { reason: 'second' },
+    ],
+    ['a certificate that cannot be read', { certificate: '-----BEGIN CERTIFICATE-----\n!' }, { status: 'pending' }],
+    ['no certificate', { certificate: 'none' }, { status: 'pending' }],
+    ['a problem of the order', { order: { status: 'invalid', error: { detail: 'why' } } }, { reason: 'why' }],
+    [
+      'nothing about an invalid order',
+      { order: { status: 'invalid' }, challenge: ['pending'] },
+      { reason: 'The upstream CA rejected the request.' },
+    ],
+    [
+      'that a ready order expired',
+      { order: { status: 'x', expires: '2020-01-01T00:00:00Z' } },
+      { status: 'rejected', reason: 'The order at the upstream CA expired.' },
+    ],
+    [
+      'that an order in progress expired',
+      { order: { status: 'processing', expires: '2020-01-01T00:00:00Z' } },
+      { status: 'pending', reason: 'the order is processing' },
+    ],
+    ['no expiry', { order: { expires: undefined } }, { status: 'issued' }],
+    [
+      'authorizations that are decided',
+      { order: { status: 'pending', expires: undefined }, authorization: { status: 'valid', challenges: [] } },
+      { status: 'pending', reason: 'the order is pending' },
+    ],
+  ])('%s', async (_what, more, expected) => {
+    Object.assign(acme, more);
+    const upstream = start({ timeout: 300 });
+    const answer = await ordered(upstream)
+      .then((order) => upstream.poll(request, order))
+      .catch((error: unknown) => error);
+    expect(answer).toMatchObject(expected);
+  });
+
+  test('about authorizations needs no challenge where the account has them, and names a missing one', async () => {
+    acme.challenge = ['valid'];
+    const upstream = start({ challenge: 'none', timeout: 300 });
+    expect(await upstream.poll(request, await ordered(upstream))).toMatchObject({ status: 'issued' });
+    Object.assign(acme, { order: { status: 'pending' }, authorization: { status: 'valid' } });
+    expect(await upstream.poll(request, await ordered(upstream))).toMatchObject({ reason: 'the order is pending' });
+    Object.assign(acme, { challenge: ['pending'], authorization: {} });
+    await expect(upstream.poll(request, await ordered(upstream))).rejects.toMatchObject({
+      detail: expect.stringContaining('no authorization for "a.example"') as string,
+    });
+  });
+
+  test('to a revocation: an earlier one is a success, another refusal is not, and some servers have none', async () => {
+    const upstream = start();
+    await upstream.revoke(root.der, 'superseded');
+    await upstream.revoke(root.der, 'no such reason');
+    expect(calls.filter(({ path }) => path === '/revokeCert').map(({ payload }) => payload['reason'])).toEqual([4, 0]);
+    acme.revocation = { type: 'urn:ietf:params:acme:error:alreadyRevoked' };
+    await upstream.revoke(root.der, 'superseded');
+    acme.revocation = { type: 'urn:ietf:params:acme:error:unauthorized' };
+    await expect(upstream.revoke(root.der, 'superseded')).rejects.toMatchObject({ status: 403 });
+    acme.directory = { revokeCert: undefined };
+    await start().revoke(root.der, 'superseded');
+    expect(calls.filter(({ path }) => path === '/revokeCert')).toHaveLength(4);
+  });
+
   test.each([
     ['another name', { type: 'dns', value: 'b.example' }],
     ['a command', { type: 'dns', value: 'x -rf / ; $(id)\n--force' }],
@@ -254,6 +382,20 @@ describe('what the server says', () => {
   });
 });
 
+test('a hook that fails at first is 500 with what it said; one that fails at the end is a line in the log', async () => {
+  const at = (verb: string) =>
+    start({ dnsHook: ['/bin/sh', '-c', `test "$0" != ${verb} || { echo no >&2; exit 3; }`] });
+  const upstream = at('present');
+  await expect(upstream.poll(request, await ordered(upstream))).rejects.toMatchObject({
+    status: 500,
+    detail: '/bin/sh present ended with exit code 3: no',
+  });
+  acme.challenge = ['pending', 'valid'];
+  const other = at('cleanup');
+  expect(await other.poll(request, await ordered(other))).toMatchObject({ status: 'issued' });
+  expect(logged.join()).toContain('/bin/sh cleanup ended with exit code 3: no');
+});
+
 describe('a challenge', () => {
   const looks = () => calls.filter(({ path }) => path === '/challenge').length;
 
@@ -275,20 +417,25 @@ describe('a challenge', () => {
     expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
   });
 
-  test('that the server leaves pending while it validates is answered once', async () => {
-    acme.challenge = ['pending'];
+  const error = { detail: 'no such record yet' };
+  test.each<[string, string[], object | undefined, boolean[]]>([
+    ['is pending while the server validates it, is answered once', ['pending'], undefined, [false, true, true, true]],
+    [
+      'is processing again after a failure, is answered once',
+      ['pending', 'processing'],
+      error,
+      [false, true, true, true],
+    ],
+    [
+      'failed and stays pending, is answered again, as RFC 8555 §8.2 says',
+      ['pending'],
+      error,
+      [false, true, false, true],
+    ],
+  ])('that %s', async (_what, challenge, problem, reads) => {
+    acme.challenge = challenge;
     acme.retryAfter = '30';
-    const upstream = start();
-    const order = await ordered(upstream);
-    for (let look = 0; look < 3; look++)
-      expect(await upstream.poll(request, order)).toMatchObject({ status: 'pending' });
-    expect(hookLog()).toHaveLength(1);
-  });
-
-  test('whose validation failed and that stays pending is answered again, as RFC 8555 §8.2 says', async () => {
-    acme.challenge = ['pending'];
-    acme.retryAfter = '30';
-    acme.error = { detail: 'no such record yet' };
+    if (problem !== undefined) acme.error = problem;
     const upstream = start();
     const order = await ordered(upstream);
     const now = vi.spyOn(Date, 'now');
@@ -297,9 +444,50 @@ describe('a challenge', () => {
       now.mockReturnValue(new Date().getTime() + look * 3000);
       expect(await upstream.poll(request, order)).toMatchObject({ status: 'pending' });
     }
-    const answers = calls.filter(({ path }) => path === '/challenge').map((call) => call.isRead);
-    expect(answers).toEqual([false, true, false, true]);
+    expect(calls.filter(({ path }) => path === '/challenge').map((call) => call.isRead)).toEqual(reads);
     expect(hookLog()).toHaveLength(1);
+  });
+
+  test.each([
+    ['ends', 403, ['present', 'cleanup']],
+    ['goes on', 502, ['present']],
+  ])('%s when the server answers %i, and its record with it', async (_, status, verbs) => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '30';
+    const upstream = start();
+    const order = await ordered(upstream);
+    await upstream.poll(request, order);
+    acme.fails = { path: '/authorization', status, times: 1 };
+    await expect(upstream.poll(request, order)).rejects.toMatchObject({ status: status === 403 ? 403 : 500 });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(verbs);
+  });
+
+  test.each<[string, boolean, string, string, string, string[]]>([
+    ['that is decided goes once, after a restart', true, 'pending', 'valid', 'valid', ['cleanup']],
+    ['of an authorization that the account had is none', false, 'pending', 'valid', 'valid', []],
+    ['of a challenge that was not used is none', true, 'pending', 'valid', 'pending', []],
+    ['of an order that has failed is none', true, 'invalid', 'pending', 'pending', []],
+  ])('record %s', async (_, isInherited, order, authorization, challenge, verbs) => {
+    Object.assign(acme, { order: { status: order }, authorization: { status: authorization }, challenge: [challenge] });
+    const before = start();
+    const url = await ordered(before);
+    const upstream = isInherited ? start({ timeout: 300 }) : before;
+    for (let look = 0; look < 2; look++) await upstream.poll(request, url);
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(verbs);
+  });
+
+  test('of an order that nobody polls any more: its record goes with the poll of another one', async () => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '30';
+    const upstream = start();
+    await upstream.poll(request, await ordered(upstream));
+    acme.orderAt = `${server.url}/another`;
+    const other = await ordered(upstream);
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 7_200_000);
+    onTestFinished(() => now.mockRestore());
+    acme.expires = '9999-01-01T00:00:00Z';
+    await upstream.poll(request, other);
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
   });
 
   test('that fails is a rejection with the reason of the CA, and its record goes', async () => {
@@ -350,6 +538,38 @@ describe('a challenge', () => {
     acme.retryAfter = '3600';
     expect(await start().submit(request, false)).toMatchObject({ status: 'pending' });
     expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+  });
+});
+
+describe('a request that nothing continues', () => {
+  const submitted = async (path: string, status: number, times: number) => {
+    acme.fails = { path, status, times };
+    return start()
+      .submit(request, false)
+      .catch((error: unknown) => error);
+  };
+
+  test('looks once more after its CSR was sent, and its outcome is open after that', async () => {
+    expect(await submitted('/finalize', 502, 1)).toMatchObject({ status: 'issued' });
+    expect(await submitted('/finalize', 502, 2)).toBeInstanceOf(Unanswered);
+  });
+
+  test('fails at once before that, and when it is refused', async () => {
+    for (const [path, status, expected] of [
+      ['/authorization', 502, 500],
+      ['/finalize', 403, 403],
+    ] as const) {
+      const failure = await submitted(path, status, 1);
+      expect(failure).toMatchObject({ status: expected });
+      expect(failure).not.toBeInstanceOf(Unanswered);
+    }
+  });
+
+  test('whose order is polled fails, and is not looked at again', async () => {
+    const upstream = start();
+    const order = await ordered(upstream);
+    acme.fails = { path: '/finalize', status: 502, times: 1 };
+    await expect(upstream.poll(request, order)).rejects.toMatchObject({ status: 500 });
   });
 });
 
