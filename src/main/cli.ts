@@ -5,8 +5,6 @@ import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
 import type { Signals } from './signals.ts';
 
-/** The terminal at the process's streams. Loads readline only for a question. */
-
 /** Default width. */
 const COLUMNS = 80;
 

@@ -25,23 +25,19 @@ const CRL_NUMBERS_SKIPPED = 1000;
 /** @throws ConfigError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
-  const lock = config.store.driver === 'sqlite' ? lockedAsOwner(config) : undefined;
+  const { store, audit } = config;
+  let lock: ServiceLock | undefined;
+  if (store.driver === 'sqlite') {
+    refuseMissing(store.path);
+    becomeOwner(store.path, audit.file);
+    lock = lockStore(store.path);
+  }
   try {
     const session = await opened(config);
-    try {
-      return await accept(session, config, context);
-    } finally {
-      await session.close();
-    }
+    return await accept(session, config, context).finally(() => session.close());
   } finally {
     lock?.release();
   }
-}
-
-function lockedAsOwner({ store, audit }: Config): ServiceLock {
-  refuseMissing(store.path);
-  becomeOwner(store.path, audit.file);
-  return lockStore(store.path);
 }
 
 async function opened(config: Config): Promise<ReplaySession> {

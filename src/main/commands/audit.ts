@@ -1,10 +1,10 @@
-/** The nodes of a PostgreSQL store, for a command that reads it. */
+/** `audit verify` and `audit export`. */
 import { createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { cefLine } from '../../audit/cef.ts';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
 import { CheckpointKey, exportedCheckpoints } from '../../audit/checkpoint.ts';
-import type { AuditRecord, Checkpoint } from '../../audit/event.ts';
+import type { AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord, type StoredLine } from '../../audit/record.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { readStoreTls } from '../../config/material/load-material.ts';
@@ -19,7 +19,7 @@ import { storedLines, verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { readTimestamp } from '../../timestamp.ts';
 import { VERSION } from '../../version.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
-import { type CommandContext, EXIT, UsageError, type Values } from './command.ts';
+import { type CommandContext, EXIT, UsageError, type Values, withOption } from './command.ts';
 import type { AUDIT_EXPORT, AUDIT_VERIFY } from './options.ts';
 import { progress } from './progress.ts';
 
@@ -91,11 +91,15 @@ export async function verifyAuditLog(options: Values<typeof AUDIT_VERIFY>, conte
   // The audit log must be verifiable on a machine without the keys.
   const { config } = await loadConfigOnly(options.config, context.env);
   const { store, audit } = config;
+  const { checkpoint: kept } = options;
   const shown = progress(context, { what: 'verifying', unit: 'records' });
   const wanted = {
     auditFile: audit.file,
     key: await readKey(options['checkpoint-key'], audit.checkpoint_key),
-    kept: options.checkpoint === undefined ? undefined : await readKept(options.checkpoint),
+    kept:
+      kept === undefined
+        ? undefined
+        : await withOption(`--checkpoint: ${kept}`, readFile(kept, 'utf8').then(exportedCheckpoints)),
     progress: shown.update,
   };
   const verify =
@@ -128,17 +132,7 @@ async function readKey(wanted: string | undefined, configured: string | undefine
   try {
     return new CheckpointKey(createPublicKey(await readFile(file)).export({ format: 'der', type: 'spki' }));
   } catch (error) {
-    if (wanted === undefined && isOutOfReach(error)) return undefined;
+    if (wanted === undefined && ['ENOENT', 'EACCES'].includes(codeOf(error))) return undefined;
     throw new UsageError(`--checkpoint-key: ${file}: ${describe(error)}`);
-  }
-}
-
-const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'EACCES'].includes(codeOf(error));
-
-async function readKept(file: string): Promise<Checkpoint[]> {
-  try {
-    return exportedCheckpoints(await readFile(file, 'utf8'));
-  } catch (error) {
-    throw new UsageError(`--checkpoint: ${file}: ${describe(error)}`);
   }
 }

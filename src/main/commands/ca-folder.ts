@@ -110,11 +110,12 @@ export async function initTwoTiers(options: TwoTierOptions, context: CommandCont
   const issuing = await newKey(join(options.issuing, 'issuing.key'), keyType);
   const issuingCa = { subject, spki: issuing.spki, now, ...below };
   const certificate = await certify({ certificate: rootCertificate, signer: root }, issuingCa);
-  await writeNew(join(options.root, 'root.pem'), pemOf([rootCertificate]));
-  await writeNew(join(options.issuing, 'issuing.pem'), pemOf([certificate]));
+  const [rootFile, issuingFile] = [join(options.root, 'root.pem'), join(options.issuing, 'issuing.pem')];
+  await writeNew(rootFile, pemOf([rootCertificate]));
+  await writeNew(issuingFile, pemOf([certificate]));
   await writeNew(join(options.issuing, 'chain.pem'), pemOf([rootCertificate]));
-  report(context, 'root CA', options.root, 'root', rootCertificate);
-  report(context, 'issuing CA', options.issuing, 'issuing', certificate);
+  describeCertificate(context, `Created the root CA: ${rootFile}, root.key`, rootCertificate);
+  describeCertificate(context, `Created the issuing CA: ${issuingFile}, issuing.key`, certificate);
   context.out(`Take ${join(options.root, 'root.key')} offline: the server never needs it.\n`);
   return EXIT.ok;
 }
@@ -236,11 +237,16 @@ async function readRequest(file: string) {
   return verifyCsr(parseCsr(block?.der ?? text));
 }
 
-/** Creates a key file (0600). @param passphrase encrypts it */
-async function newKey(file: string, keyType: string, passphrase?: Secret): Promise<FileSigner> {
+export async function newPrivateKey(keyType: string): Promise<KeyObject> {
   const { privateKey: der } = await newKeyPair(keyType);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);
+  return key;
+}
+
+/** Creates a key file (0600). @param passphrase encrypts it */
+async function newKey(file: string, keyType: string, passphrase?: Secret): Promise<FileSigner> {
+  const key = await newPrivateKey(keyType);
   const encrypted = passphrase && { cipher: 'aes-256-cbc', passphrase: passphrase.reveal() };
   await writeNew(file, key.export({ format: 'pem', type: 'pkcs8', ...encrypted }), 0o600);
   return new FileSigner(key);
@@ -250,10 +256,6 @@ async function writeNew(file: string, text: string | Buffer, mode = 0o644): Prom
   await writeFile(file, text, { flag: 'wx', mode }).catch((error: unknown) => {
     throw new CommandError(`Cannot write ${file}: ${describe(error)}`);
   });
-}
-
-function report(context: CommandContext, what: string, folder: string, name: string, certificate: Certificate): void {
-  describeCertificate(context, `Created the ${what}: ${join(folder, `${name}.pem`)}, ${name}.key`, certificate);
 }
 
 export function describeCertificate(context: CommandContext, headline: string, certificate: Certificate): void {

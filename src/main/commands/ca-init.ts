@@ -1,5 +1,4 @@
 /** `ca init`: creates a CA in a PKCS#11 token or in a file, or a root and an issuing CA in two folders. */
-import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import type { FileCaTable } from '../../ca/local/index.ts';
@@ -18,42 +17,31 @@ import { codeOf, describe } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { newKeyPair } from '../../pki/x509/key-pair.ts';
-import { describeCertificate, initTwoTiers, keyTypeOf, subjectOf, wholeNumber } from './ca-folder.ts';
+import { describeCertificate, initTwoTiers, keyTypeOf, newPrivateKey, subjectOf, wholeNumber } from './ca-folder.ts';
 import { EXIT, UsageError, type CommandContext, type Values } from './command.ts';
 import type { CA_INIT } from './options.ts';
 
 type CaInitOptions = Values<typeof CA_INIT>;
 
-interface Order {
-  readonly config: string;
-  readonly label: string;
-  readonly keyType: string;
-  readonly subject: Name;
-  readonly days: number;
-  readonly csr: string | undefined;
-  readonly useExistingKey: boolean;
-}
+type Order = ReturnType<typeof readOrder>;
 
 /** @throws UsageError; ConfigError; Error of the token or the file system */
 export async function run(options: CaInitOptions, context: CommandContext): Promise<number> {
   const { root, issuing, config, ca } = options;
-  const inFolders = [root, issuing].filter((order) => order !== undefined);
-  if (inFolders.length === 0) await makeCa(readOrder(options), context);
-  else {
-    if (root === undefined || issuing === undefined) throw new UsageError('--root DIR and --issuing DIR go together');
-    if ((config ?? ca ?? options.csr) !== undefined || options['use-existing-key'])
-      throw new UsageError(
-        '--root and --issuing create new CAs: --config, --ca, --csr and --use-existing-key do not apply',
-      );
-    return initTwoTiers({ ...options, root, issuing }, context);
+  if ((root ?? issuing) === undefined) {
+    await makeCa(readOrder(options), context);
+    return EXIT.ok;
   }
-  return EXIT.ok;
+  if (root === undefined || issuing === undefined) throw new UsageError('--root DIR and --issuing DIR go together');
+  if ((config ?? ca ?? options.csr) !== undefined || options['use-existing-key'])
+    throw new UsageError(
+      '--root and --issuing create new CAs: --config, --ca, --csr and --use-existing-key do not apply',
+    );
+  return initTwoTiers({ ...options, root, issuing }, context);
 }
 
-function readOrder(options: CaInitOptions): Order {
+function readOrder(options: CaInitOptions) {
   const { config, ca: label, csr } = options;
   if (config === undefined || label === undefined)
     throw new UsageError(
@@ -107,9 +95,7 @@ function ownCa({ ca }: Config, label: string): OwnCa {
 /** Writes the key before signing with it; never overwrites a file. */
 async function fileSigner(order: Order, { file, label }: FileCaTable, context: CommandContext): Promise<Signer> {
   if (order.useExistingKey) return new FileSigner(await readPrivateKey(file.private_key));
-  const { privateKey: der } = await newKeyPair(order.keyType);
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  der.fill(0);
+  const key = await newPrivateKey(order.keyType);
   await writeFile(file.private_key, key.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 }).catch(
     (error: unknown) => {
       const hint =

@@ -1,48 +1,36 @@
 /** `check --fleet`: what a configuration does to the holders of certificates. */
-import { loadConfig } from '../../config/load.ts';
+import { loadConfig, type LoadedService } from '../../config/load.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { checkFleet, type Entry, type FleetReport } from '../fleet-check/fleet-check.ts';
 import { openConfiguredStoreForReading } from '../open-store.ts';
-import { type CommandContext, CommandError, EXIT } from './command.ts';
+import { type CommandContext, CommandError, EXIT, type Values } from './command.ts';
+import type { CHECK } from './options.ts';
 
 /** Somebody could no longer renew, or would no longer trust the server. */
 const STRANDED = 3;
 /** Holders that the text names for each code. */
 const NAMED = 10;
 
-export interface FleetCheck {
-  /** The new configuration. */
-  readonly config: string;
-  /** The configuration in force. */
-  readonly against: string | undefined;
-  readonly json: boolean;
-}
-
 /** @throws ConfigError; CommandError if the store cannot be read */
-export async function runFleetCheck({ config, against, json }: FleetCheck, context: CommandContext): Promise<number> {
+export async function runFleetCheck(
+  { config, against, json }: Pick<Values<typeof CHECK>, 'config' | 'against' | 'json'>,
+  context: CommandContext,
+): Promise<number> {
   const now = context.now();
   const next = await loadConfig(config, context.env, now);
   const former = against === undefined ? undefined : await loadConfig(against, context.env, now);
-  const report = await reading(async () => {
-    const of = former ?? next;
-    const store = await openConfiguredStoreForReading(of.config, of.material);
-    try {
-      return await checkFleet(store, next, former, now);
-    } finally {
-      await store.close();
-    }
+  const report = await checked(next, former, now).catch((error: unknown) => {
+    if (!(error instanceof EstuaryError)) throw error;
+    throw new CommandError(`the store cannot be read: ${describe(error)}`);
   });
   context.out(json ? `${JSON.stringify(report)}\n` : inText(report));
   return report.stranded.length + report.untrusting.length === 0 ? EXIT.ok : STRANDED;
 }
 
-async function reading<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof EstuaryError)) throw error;
-    throw new CommandError(`the store cannot be read: ${describe(error)}`);
-  }
+async function checked(next: LoadedService, former: LoadedService | undefined, now: number): Promise<FleetReport> {
+  const { config, material } = former ?? next;
+  const store = await openConfiguredStoreForReading(config, material);
+  return checkFleet(store, next, former, now).finally(() => store.close());
 }
 
 function inText({ checked, not_judged, ...lists }: FleetReport): string {

@@ -1,4 +1,5 @@
 /** Command definitions: names, options, and the module to load on demand. */
+import { describe } from '../../errors.ts';
 import type { Signals } from '../signals.ts';
 
 /** The process environment of a command. */
@@ -32,6 +33,12 @@ export const EXIT = { ok: 0, failed: 1, refused: 2, unavailable: 3 } as const;
 
 /** The command line is invalid; the message says why. */
 export class UsageError extends Error {}
+
+/** Waits for work on the value of an option. @throws UsageError, which names the option */
+export const withOption = <T>(option: string, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw new UsageError(`${option}: ${describe(error)}`);
+  });
 
 /** An expected failure; the message is complete. */
 export class CommandError extends Error {

@@ -36,9 +36,6 @@ interface Finding {
 
 const finding = (check: string, status: Finding['status'], detail: string): Finding => ({ check, status, detail });
 
-/** Whether the disks of the store and the audit log have space and are writable. */
-export type DiskFinding = Omit<Finding, 'check'>;
-
 /** Result of `statfs`. */
 export type ReadSpace = (path: string) => Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'files' | 'ffree', number>>;
 
@@ -57,8 +54,8 @@ const LOW = { bytes: 1024 * MIB, share: 0.05 };
 /** Bytes of a test file. */
 const PROBE = 65_536;
 
-/** One finding per folder that the server writes to. @param readSpace for tests */
-export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: ReadSpace = statfsSync): DiskFinding[] {
+/** Whether each folder that the server writes to has space and is writable. @param readSpace for tests */
+export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: ReadSpace = statfsSync): Finding[] {
   const folders = new Map<string, { uses: string[]; files: string[] }>();
   const add = (use: string, folder: string, ...files: string[]): void => {
     const known = folders.get(folder) ?? { uses: [], files: [] };
@@ -68,10 +65,15 @@ export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: R
   if (store.driver === 'sqlite') add('store', dirname(store.path), store.path);
   add('audit log', dirname(audit.file), audit.file);
   if (audit.archive !== undefined) add('audit archive', audit.archive);
-  return [...folders].map(([folder, { uses, files }]) => check(folder, uses.join(', '), files, readSpace));
+  return [...folders].map(([folder, { uses, files }]) => ({
+    check: 'disk',
+    ...checkDisk(folder, uses.join(', '), files, readSpace),
+  }));
 }
 
-function check(folder: string, uses: string, files: readonly string[], readSpace: ReadSpace): DiskFinding {
+type Outcome = Omit<Finding, 'check'>;
+
+function checkDisk(folder: string, uses: string, files: readonly string[], readSpace: ReadSpace): Outcome {
   const where = `${folder} (${uses})`;
   try {
     const { bsize, blocks, bavail, files: inodes, ffree } = readSpace(nearestFolder(folder));
@@ -141,16 +143,18 @@ export async function run(
   return failed ? EXIT.failed : EXIT.ok;
 }
 
-/** What needs none of the files that cannot be used. */
+/** What needs none of the files that the configuration names. */
+async function local(config: Config, now: number): Promise<Finding[]> {
+  const findings = [...(await running(config)), ...checkDisks(config)];
+  if (config.store.driver !== 'sqlite') return findings;
+  return [...findings, ...store(config, now), await audit(config.store.path, config.audit.file)];
+}
+
+/** {@link local}, with files that cannot be used. */
 async function examineStore(file: string, context: CommandContext): Promise<Finding[]> {
   try {
     const { config } = await loadConfigOnly(file, context.env);
-    const disks = [
-      ...(await running(config)),
-      ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
-    ];
-    if (config.store.driver !== 'sqlite') return disks;
-    return [...disks, ...store(config, context.now()), await audit(config.store.path, config.audit.file)];
+    return await local(config, context.now());
   } catch (error) {
     if (error instanceof ConfigError) return [];
     throw error;
@@ -158,22 +162,19 @@ async function examineStore(file: string, context: CommandContext): Promise<Find
 }
 
 async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: number): Promise<Finding[]> {
-  const { config, warnings, faults, problems } = loaded;
+  const { config, material, warnings, faults, problems } = loaded;
   return [
     finding('configuration', 'ok', 'valid'),
     ...warnings.map(({ key, message }) => finding('configuration', 'warning', `${key}: ${message}`)),
     ...problems.map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...faults.map(reported).map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
-    ...ends(loaded, now),
+    ...certificateExpiries(material).map((expiry) => endOf(expiry, now, NEAR_END)),
     ...(await labels(loaded, now)),
     ...(await automatic(config, now)),
     ...(await cas(loaded, now)),
     ...(await services(loaded)),
-    ...(await running(config)),
-    ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
-    ...(config.store.driver === 'sqlite'
-      ? [...store(config, now), await audit(config.store.path, config.audit.file)]
-      : await sharedStore(loaded)),
+    ...(await local(config, now)),
+    ...(config.store.driver === 'sqlite' ? [] : await sharedStore(loaded)),
   ];
 }
 
@@ -202,9 +203,6 @@ async function labels({ config, material }: LoadedService, now: number): Promise
     return [];
   }
 }
-
-const ends = ({ material }: LoadedService, now: number): Finding[] =>
-  certificateExpiries(material).map((one) => endOf(one, now, NEAR_END));
 
 function endOf(
   { use, subject, notAfter }: Pick<CertificateExpiry, 'use' | 'subject' | 'notAfter'>,
@@ -297,14 +295,14 @@ const services = async (loaded: LoadedService): Promise<Finding[]> =>
 function store({ store: { path }, audit: { file } }: Config, now: number): Finding[] {
   if (!existsSync(path)) return [finding('store', 'warning', `${path}: does not exist yet`)];
   const findings: Finding[] = [];
-  for (const one of [path, dirname(path)]) {
-    const { mode, gid } = statSync(one);
+  for (const place of [path, dirname(path)]) {
+    const { mode, gid } = statSync(place);
     const isOwnGroups = (mode & 0o007) === 0 && [process.getgid?.(), ...(process.getgroups?.() ?? [])].includes(gid);
     if ((mode & 0o077) === 0) continue;
     findings.push(
       isOwnGroups
-        ? finding('permissions', 'warning', `${one} is accessible to the group of the service. Run chmod g-rwx.`)
-        : finding('permissions', 'failed', `${one} is accessible to other users. Run chmod go-rwx.`),
+        ? finding('permissions', 'warning', `${place} is accessible to the group of the service. Run chmod g-rwx.`)
+        : finding('permissions', 'failed', `${place} is accessible to other users. Run chmod go-rwx.`),
     );
   }
   let db: Database.Database | undefined;

@@ -7,7 +7,7 @@ const WIDTH = 100;
 interface HelpOf {
   readonly name: string;
   readonly commands: readonly Entry[];
-  readonly notes?: string;
+  readonly notes?: string | undefined;
 }
 
 export function helpOfAll({ name, commands, notes }: HelpOf): string {
@@ -21,19 +21,13 @@ export function helpOfCommand(program: string, { name, summary, about, options }
   const list = Object.entries(options).map(([option, { kind, about: text, ...more }]) => {
     const value = 'placeholder' in more ? ` ${more.placeholder}` : '';
     const repeated = kind === 'values' ? '; repeatable' : '';
-    const positional =
-      kind === 'argument' ? option.toUpperCase() : kind === 'arguments' ? `${option.toUpperCase()}…` : undefined;
-    return [positional ?? `--${option}${value}`, `${text}${repeated}`] as const;
+    const positional = `${option.toUpperCase()}${kind === 'arguments' ? '…' : ''}`;
+    return [kind.startsWith('argument') ? positional : `--${option}${value}`, `${text}${repeated}`] as const;
   });
   const texts = [summary, ...(about === undefined ? [] : [about])].join('\n\n');
-  return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'show this text']])}\n`;
-}
-
-/** Required options and arguments, and whether there are more. */
-function usage(options: Options): string {
-  const entries = Object.entries(options);
   const needed = neededOf(options);
-  return [...needed.map((one) => ` ${one}`), needed.length < entries.length ? ' [options]' : ''].join('');
+  const more = needed.length < Object.keys(options).length ? ['[options]'] : [];
+  return `usage: ${[program, name, ...needed, ...more].join(' ')}\n\n${texts}\n\n${columns([...list, ['--help', 'show this text']])}\n`;
 }
 
 /** Required options and arguments. */
@@ -59,16 +53,12 @@ function wrapped(text: string, indent: number): string {
   return lines.join(`\n${' '.repeat(indent)}`);
 }
 
-/** Manual pages, generated from the command tables: `estuary.1` and one per group. */
-interface ManualOf {
-  readonly name: string;
+interface ManualOf extends HelpOf {
   readonly summary: string;
   readonly version: string;
-  readonly commands: readonly Entry[];
-  readonly notes?: string | undefined;
 }
 
-/** By file name, with man(7) macros. */
+/** Manual pages by file name, with man(7) macros: `estuary.1` and one per group. */
 export async function manualPages(program: ManualOf): Promise<ReadonlyMap<string, string>> {
   const pages = new Map<string, string>();
   const others: string[] = [];
@@ -103,9 +93,8 @@ function page({ name, summary, version, commands, notes }: ManualOf, others: rea
       text(family.summary),
       `See ${text(`${name}-${family.name}`.replaceAll(' ', '-'))}(1).`,
     ]),
-    ...(shared.size === 0
-      ? []
-      : ['.SH OPTIONS OF ALL', ...[...shared.values()].flatMap(({ name: one, option }) => item(one, option))]),
+    ...(shared.size === 0 ? [] : ['.SH OPTIONS OF ALL']),
+    ...[...shared.values()].flatMap(({ name: shared, option }) => item(shared, option)),
     '.SH OPTIONS',
     ...item('help', { kind: 'flag', about: 'shows the help of a command, or of all commands' }),
     ...(notes === undefined ? [] : ['.SH NOTES', '.nf', text(notes), '.fi']),
@@ -139,7 +128,7 @@ function section(
     `.SS ${macro([program, name, ...neededOf(options)].join(' '))}`,
     text(summary),
     ...(about === undefined || about === '' ? [] : [text(about)]),
-    ...own.flatMap(([option, one]) => item(option, one)),
+    ...own.flatMap(([name, option]) => item(name, option)),
   ];
 }
 

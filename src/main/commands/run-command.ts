@@ -1,6 +1,7 @@
 /** Finds and runs the command of a command line. */
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { editDistance, nearest } from '../../config/nearest.ts';
+import { describe } from '../../errors.ts';
 import {
   CommandError,
   EXIT,
@@ -21,7 +22,7 @@ interface Program {
   /** Output of `--version`. */
   readonly version?: () => Promise<string>;
   /** Text at the end of the help. */
-  readonly notes?: string;
+  readonly notes?: string | undefined;
   /** Exit code for an unknown command; default 1. */
   readonly misuse?: number;
 }
@@ -36,12 +37,7 @@ export async function runCommand(program: Program, args: readonly string[], cont
   const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
   if (group?.kind === 'group' && first !== undefined)
     return runCommand(
-      {
-        name: `${name} ${group.name}`,
-        commands: await group.load(),
-        misuse: group.misuse,
-        ...(group.notes === undefined ? {} : { notes: group.notes }),
-      },
+      { name: `${name} ${group.name}`, commands: await group.load(), misuse: group.misuse, notes: group.notes },
       args.filter((_, index) => index !== first.index),
       context,
     );
@@ -54,29 +50,21 @@ export async function runCommand(program: Program, args: readonly string[], cont
     return EXIT.ok;
   }
   if (line.has('help') || (args.length === 0 && program.unnamed === undefined)) {
-    const about = words.length > 0 ? command : undefined;
-    const below = {
-      ...program,
-      commands: commands.filter((command) => command.name.startsWith(`${words.join(' ')} `)),
-    };
-    const all = below.commands.length > 0 ? below : program;
-    context.out(about === undefined ? helpOfAll(all) : helpOfCommand(name, about));
+    const below = commands.filter((command) => command.name.startsWith(`${words.join(' ')} `));
+    const all = below.length > 0 ? { ...program, commands: below } : program;
+    context.out(command === undefined || words.length === 0 ? helpOfAll(all) : helpOfCommand(name, command));
     return EXIT.ok;
   }
   if (command === undefined) {
     const [option] = line.unknown;
     const reason = option === undefined ? await unknownCommand(program, words) : noOption(option, line.known);
-    return refuse(program, reason, context, program.misuse);
+    return refuse(name, reason, context, program.misuse);
   }
   const taken = words.length === 0 ? 0 : command.name.split(' ').length;
   const own = new Set(line.words.slice(0, taken).map(({ index }) => index));
   try {
-    const values = readValues(
-      program,
-      command,
-      args.filter((_, index) => !own.has(index)),
-    );
-    return await command.run(values, context);
+    const rest = args.filter((_, index) => !own.has(index));
+    return await command.run(readValues(program, command, rest), context);
   } catch (error) {
     return failure(program, command, error, context);
   }
@@ -104,9 +92,7 @@ export function readLine(commands: readonly Entry[], args: readonly string[]): L
     tokens: true,
   });
   const names = new Set(tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : [])));
-  const words = tokens.flatMap((token) =>
-    token.kind === 'positional' ? [{ value: token.value, index: token.index }] : [],
-  );
+  const words = tokens.filter((token) => token.kind === 'positional');
   const known = [...Object.keys(options), ...Object.keys(COMMON)];
   const unknown = tokens.flatMap((token) =>
     token.kind === 'option' && !known.includes(token.name) ? [token.rawName] : [],
@@ -116,25 +102,13 @@ export function readLine(commands: readonly Entry[], args: readonly string[]): L
 
 const COMMON = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
 
-/** As in `parseArgs`. */
-interface OptionType {
-  readonly type: 'boolean' | 'string';
-  readonly short?: string;
-  readonly multiple?: boolean;
-}
-
-function flagsOf({ options }: Command): Record<string, OptionType> {
+function flagsOf({ options }: Command): NonNullable<ParseArgsConfig['options']> {
+  const named = Object.entries(options).filter(([, option]) => !isPositional(option));
   return Object.fromEntries(
-    Object.entries(options).flatMap(([name, option]) =>
-      isPositional(option)
-        ? []
-        : [
-            [
-              name,
-              { type: option.kind === 'flag' ? 'boolean' : 'string', multiple: option.kind === 'values' },
-            ] as const,
-          ],
-    ),
+    named.map(([name, { kind }]) => [
+      name,
+      { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'values' },
+    ]),
   );
 }
 
@@ -169,7 +143,7 @@ async function unknownCommand({ name, commands }: Program, words: readonly strin
 }
 
 function readValues({ commands }: Program, command: Command, args: readonly string[]) {
-  const options: Record<string, OptionType> = { ...flagsOf(command), ...COMMON };
+  const options: ReturnType<typeof flagsOf> = { ...flagsOf(command), ...COMMON };
   // Node.js replaces invalid UTF-8 with U+FFFD, which would change a name.
   if (args.some((arg) => arg.includes('\ufffd'))) throw new UsageError('an argument is not UTF-8 text');
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
@@ -224,26 +198,23 @@ function noOption(option: string, known: readonly string[]): string {
   return `there is no option ${option} (the nearest known one is --${near})`;
 }
 
-function refuse({ name }: Program, reason: string, context: CommandContext, code: number = EXIT.failed): number {
+function refuse(name: string, reason: string, context: CommandContext, code: number = EXIT.failed): number {
   context.err(`estuary: ${reason}\n${name} --help shows the usage.\n`);
   return code;
 }
 
 async function failure(program: Program, command: Command, error: unknown, context: CommandContext): Promise<number> {
-  if (error instanceof UsageError)
-    return refuse({ ...program, name: `${program.name} ${command.name}` }, error.message, context, command.misuse);
+  const name = `${program.name} ${command.name}`;
+  if (error instanceof UsageError) return refuse(name, error.message, context, command.misuse);
   if (error instanceof CommandError) {
-    context.err(`${program.name} ${command.name}: ${error.message}\n`);
+    context.err(`${name}: ${error.message}\n`);
     return error.exitCode;
   }
-  const [{ ConfigError }, { describe }] = await Promise.all([
-    import('../../config/problem.ts'),
-    import('../../errors.ts'),
-  ]);
+  const { ConfigError } = await import('../../config/problem.ts');
   if (error instanceof ConfigError) {
     context.err(`${error.message}\n`);
     return EXIT.refused;
   }
-  context.err(`${program.name} ${command.name}: ${describe(error)}\n`);
+  context.err(`${name}: ${describe(error)}\n`);
   return EXIT.failed;
 }

@@ -54,12 +54,9 @@ export async function loadDespite(
 }
 
 /** {@link loadService} with the tokens and the database that a start would open. @throws as {@link loadService} */
-async function loadWithTokens(
-  file: string,
-  { env, now, err }: Pick<CommandContext, 'env' | 'now' | 'err'>,
-): Promise<LoadedService> {
-  const loaded = await loadService(file, { env, now });
-  const tokens: readonly Fault[] = findings(await startProblems(loaded, { env, now }, err), loaded.config);
+async function loadWithTokens(file: string, context: CommandContext): Promise<LoadedService> {
+  const loaded = await loadService(file, context);
+  const tokens: readonly Fault[] = findings(await startProblems(loaded, context), loaded.config);
   return { ...loaded, faults: [...loaded.faults, ...tokens, ...storeProblems(loaded.config)] };
 }
 
@@ -78,37 +75,30 @@ function storeProblems({ store, audit }: Config): Problem[] {
 }
 
 /**
- * Opens what the CAs depend on, such as tokens, as a start would.
- * @param err receives warnings, and what the library of a token prints
+ * Opens what the CAs depend on, such as tokens, as a start would. Shows warnings, and what the library of a token
+ * prints.
  */
-async function startProblems(
-  { config, material }: LoadedService,
-  context: Pick<CommandContext, 'env' | 'now'>,
-  err: CommandContext['err'],
-) {
-  const warn = (_: object, message: string): void => err(`warning: ${message}\n`);
+async function startProblems({ config, material }: LoadedService, context: CommandContext) {
+  const warn = (_: object, message: string): void => context.err(`warning: ${message}\n`);
   const log = { info: () => undefined, warn, error: () => undefined };
+  const opening = { ...context, retryAfter: config.est.retry_after, log };
   const found: Problem[] = [];
   for (const [index, ca] of material.cas.entries())
     if (ca.fault === undefined)
-      found.push(
-        ...((await driverOf(ca.table).startProblems?.(ca, `ca[${index}]`, {
-          ...context,
-          retryAfter: config.est.retry_after,
-          log,
-        })) ?? []),
-      );
+      found.push(...((await driverOf(ca.table).startProblems?.(ca, `ca[${index}]`, opening)) ?? []));
   return found;
 }
 
+/** The files that the server creates, and their keys. */
+const ownFiles = ({ store, audit }: Config) => [
+  ...(store.driver === 'sqlite' ? [{ key: 'store.path', path: store.path }] : []),
+  { key: 'audit.file', path: audit.file },
+];
+
 /** What is in the place of the store or the audit file. */
-function irregular({ store, audit }: Config): Problem[] {
-  const files = [
-    { key: 'store.path', path: store.driver === 'sqlite' ? store.path : undefined },
-    { key: 'audit.file', path: audit.file },
-  ];
-  return files.flatMap(({ key, path }) => {
-    const found = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+function irregular(config: Config): Problem[] {
+  return ownFiles(config).flatMap(({ key, path }) => {
+    const found = statSync(path, { throwIfNoEntry: false });
     if (found === undefined || found.isFile()) return [];
     const message = `${path} is ${found.isDirectory() ? 'a folder' : 'not a regular file'} (a file, which the server creates)`;
     return [{ key, message }];
@@ -116,10 +106,8 @@ function irregular({ store, audit }: Config): Problem[] {
 }
 
 /** What this user cannot write, but the service must: this user may be another one. */
-function unwritable({ store, audit }: Config): Warning[] {
-  const files = [{ key: 'audit.file', path: audit.file }];
-  if (store.driver === 'sqlite') files.unshift({ key: 'store.path', path: store.path });
-  return files.flatMap(({ key, path }) => {
+function unwritable(config: Config): Warning[] {
+  return ownFiles(config).flatMap(({ key, path }) => {
     try {
       for (const place of [nearestFolder(dirname(path)), path])
         if (existsSync(place)) accessSync(place, constants.W_OK);

@@ -124,9 +124,8 @@ async function refuseUsed(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string; host: string }>(
     "SELECT name, host FROM node WHERE heartbeat > clock_timestamp() - interval '30 seconds'",
   );
-  const [one] = rows;
-  if (one !== undefined)
-    throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${one.name}" runs on ${one.host}` });
+  for (const { name, host } of rows)
+    throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${name}" runs on ${host}` });
 }
 
 function verify(read: readonly CopiedCount[], written: readonly CopiedCount[]): void {

@@ -125,9 +125,9 @@ function wrap(text: string, width: number): string[] {
 function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';
-  for (const one of text) {
-    if (widthOf(kept + one) > width - 1) break;
-    kept += one;
+  for (const character of text) {
+    if (widthOf(kept + character) > width - 1) break;
+    kept += character;
   }
   return `${kept}…`;
 }
@@ -139,5 +139,6 @@ const WIDE =
 function widthOf(text: string): number {
   // Fast path.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  return Array.from(text).reduce((sum, one) => sum + (/\p{M}/u.test(one) ? 0 : WIDE.test(one) ? 2 : 1), 0);
+  const columnsOf = (character: string): number => (/\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1);
+  return Array.from(text, columnsOf).reduce((sum, columns) => sum + columns, 0);
 }

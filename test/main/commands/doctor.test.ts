@@ -40,7 +40,7 @@ describe('the space', () => {
     ['with room, on a file system that counts no inodes', disk(5 * MIB, 6 * MIB, 0), 'ok', /5 MiB free/],
   ])('of a disk: %s', (_, space, status, detail) => {
     const findings = checkDisks(configOf(folder.file('est.db'), folder.file('audit.log')), space);
-    expect(findings).toEqual([{ status, detail: expect.stringMatching(detail) as string }]);
+    expect(findings).toEqual([{ check: 'disk', status, detail: expect.stringMatching(detail) as string }]);
     expect(findings[0]?.detail.startsWith(`${folder.path} (store, audit log): `)).toBe(true);
   });
 

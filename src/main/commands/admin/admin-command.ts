@@ -14,7 +14,7 @@ import {
 import { AdminClient, type Query } from './client.ts';
 import { CONNECTION, readConnection } from './connection.ts';
 import type { JsonRecord } from './json.ts';
-import { formatOf, inWords, printRecord } from './output.ts';
+import { formatOf, printRecord } from './output.ts';
 import { readTime } from './times.ts';
 
 /** Output format; tables by default. */
@@ -89,12 +89,16 @@ interface RecordDefinition<O extends Options> {
   readonly about?: string;
   /** Its fields, instead of a query. @throws UsageError */
   readonly body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>;
-  /** Default: all options, if there is no body. */
-  readonly query?: (values: Values<NoInfer<O>>, now: number) => Query;
-  /** Asks first, and shows these fields of the record that the call `of` returns. */
-  readonly confirms?: { readonly of: string; readonly shows: readonly string[]; readonly question: string };
-  /** What is printed instead of the record. */
-  readonly done?: (values: Values<NoInfer<O>>) => string;
+  /** Default: all options, if there is no body. @param shown what the call `confirms.of` returned */
+  readonly query?: (values: Values<NoInfer<O>>, now: number, shown?: JsonRecord) => Query;
+  /** Asks first, and describes the record that the call `of` returns. */
+  readonly confirms?: {
+    readonly of: string;
+    readonly about: (record: JsonRecord, values: Values<NoInfer<O>>) => string;
+    readonly question: string;
+  };
+  /** What is printed instead of the record; undefined: the record. */
+  readonly done?: (values: Values<NoInfer<O>>, record: JsonRecord) => string | undefined;
   /** The exit code for a record; default 0. */
   readonly exitCode?: (record: JsonRecord) => number;
 }
@@ -111,18 +115,19 @@ export function recordCommand<const O extends Options>(
     const format = { json: json === true, csv: csv === true };
     formatOf(format);
     const now = session.now();
-    const sent = {
-      query: query?.(values, now) ?? (body === undefined ? queryOf(options, given, now) : {}),
-      ...(body && { body: await body(values, now) }),
-    };
+    const queryWith = (shown?: JsonRecord): Query =>
+      query?.(values, now, shown) ?? (body === undefined ? queryOf(options, given, now) : {});
+    const sent = { query: queryWith(), ...(body && { body: await body(values, now) }) };
     if (confirms !== undefined) {
-      const shown = await session.client.record('GET', pathOf(confirms.of.replace('GET ', ''), options, given));
-      const about = inWords(shown, confirms.shows);
-      await confirm({ about, question: confirms.question, yes: yes === true }, session);
+      const path = pathOf(confirms.of.replace('GET ', ''), options, given);
+      const shown = await session.client.record('GET', path, { query: sent.query });
+      await confirm({ about: confirms.about(shown, values), question: confirms.question, yes: yes === true }, session);
+      sent.query = queryWith(shown);
     }
     const record = await session.client.record(method, pathOf(template, options, given), sent);
-    if (done === undefined) printRecord(record, format, session);
-    else session.out(`${done(values)}\n`);
+    const text = done?.(values, record);
+    if (text === undefined) printRecord(record, format, session);
+    else session.out(`${text}\n`);
     return exitCode(record);
   };
   return adminCommand<O>(name, summary, {

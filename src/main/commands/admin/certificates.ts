@@ -15,8 +15,8 @@ import {
 import { progress } from '../progress.ts';
 import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
-import { textAt } from './json.ts';
-import { CERTIFICATES, formatOf, inWords, printRecord } from './output.ts';
+import { type JsonRecord, textAt } from './json.ts';
+import { CERTIFICATES, inWords } from './output.ts';
 import { listCommand } from './list.ts';
 import { readCount, readPeriod } from './times.ts';
 
@@ -43,8 +43,10 @@ const why = {
   'invalidity-date': time('when the key was compromised: a time, or a period such as 2d', -1),
 };
 
-const SHOW = { serial, 'ca-label': caLabel, pem: flag('print only the PEM'), ...FORMATS };
-const REVOKE = { serial, 'ca-label': caLabel, ...why, ...YES, ...FORMATS };
+/** One certificate. */
+const chosen = { serial, 'ca-label': caLabel };
+const caOf = (values: Values<typeof chosen>) => ({ ca: values['ca-label'] });
+
 const matching = { ...filters, status: value('STATUS', 'valid, the default, or expired', ['valid', 'expired']) };
 const REVOKE_ALL = {
   ...matching,
@@ -61,28 +63,36 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     path: '/admin/certificates',
     kind: CERTIFICATES,
   }),
-  adminCommand('cert show', 'Show one certificate with its PEM.', {
-    options: SHOW,
-    run: showCertificate,
-    calls: ['GET /admin/certificates/{serial}'],
+  recordCommand('cert show', 'Show one certificate with its PEM.', {
+    call: 'GET /admin/certificates/{serial}',
     roles: reading,
+    options: { ...chosen, pem: flag('print only the PEM'), ...FORMATS },
+    query: caOf,
+    done: ({ pem }, record) => (pem ? pemOf(record) : undefined),
   }),
   recordCommand('cert chain', 'Show the chain of a certificate, up to the root.', {
     call: 'GET /admin/certificates/{serial}/chain',
     roles: reading,
-    options: { serial, 'ca-label': caLabel },
+    options: chosen,
   }),
-  adminCommand('cert revoke', 'Revoke a certificate. It no longer authenticates.', {
-    options: REVOKE,
-    run: revokeCertificate,
-    calls: ['POST /admin/certificates/{serial}/revoke', 'GET /admin/certificates/{serial}'],
+  recordCommand('cert revoke', 'Revoke a certificate. It no longer authenticates.', {
+    call: 'POST /admin/certificates/{serial}/revoke',
     roles: changing,
+    options: { ...chosen, ...why },
     about: 'Only certificateHold can be reversed, with cert release.',
+    body: (values, now) => queryOf(why, values, now),
+    // The CA of the certificate shown.
+    query: (values, _now, shown) => (shown === undefined ? caOf(values) : { ca: textAt(shown, 'ca') }),
+    confirms: {
+      of: 'GET /admin/certificates/{serial}',
+      about: (shown) => inWords(shown, ['serial', 'ca', 'subject', 'sans', 'status', 'not_after', 'requester']),
+      question: 'Revoke this certificate?',
+    },
   }),
   recordCommand('cert release', 'Release a certificate from hold. It is valid again.', {
     call: 'POST /admin/certificates/{serial}/release',
     roles: changing,
-    options: { serial, 'ca-label': caLabel },
+    options: chosen,
   }),
   recordCommand('cert rescue', 'Let a certificate renew once more although it has expired.', {
     call: 'POST /admin/certificates/{serial}/rescue',
@@ -93,16 +103,13 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
       'ca-label': caLabel,
       reason: value('TEXT', 'for the audit log'),
     },
-    query: (values) => ({ ca: values['ca-label'] }),
-    body: ({ for: period, reason }) => ({
-      for_seconds: readPeriod('--for', period),
-      ...(reason === undefined ? {} : { reason }),
-    }),
+    query: caOf,
+    body: ({ for: period, reason }) => ({ for_seconds: readPeriod('--for', period), reason }),
   }),
   recordCommand('cert end-rescue', 'End the pass of a certificate for one more renewal.', {
     call: 'DELETE /admin/certificates/{serial}/rescue',
     roles: changing,
-    options: { serial, 'ca-label': caLabel },
+    options: chosen,
     done: (values) => `certificate ${values.serial}: no renewal after its expiry`,
   }),
   adminCommand('cert revoke-all', 'Revoke every certificate that matches the filters.', {
@@ -120,34 +127,13 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   }),
 ];
 
-async function showCertificate(values: Values<typeof SHOW>, session: Session): Promise<number> {
-  formatOf(values);
-  const path = `/admin/certificates/${encodeURIComponent(values.serial)}`;
-  const record = await session.client.record('GET', path, { query: { ca: values['ca-label'] } });
-  if (!values.pem) printRecord(record, values, session);
-  else {
-    const pem = textAt(record, 'pem');
-    if (pem === '')
-      throw new CommandError(
-        'the store has no PEM of this certificate: it knows the certificate only from the audit log',
-      );
-    session.out(`${pem.trimEnd()}\n`);
-  }
-  return EXIT.ok;
-}
-
-async function revokeCertificate(values: Values<typeof REVOKE>, session: Session): Promise<number> {
-  formatOf(values);
-  const body = queryOf(why, values, session.now());
-  const path = `/admin/certificates/${encodeURIComponent(values.serial)}`;
-  const query = { ca: values['ca-label'] };
-  const record = await session.client.record('GET', path, { query });
-  const about = inWords(record, ['serial', 'ca', 'subject', 'sans', 'status', 'not_after', 'requester']);
-  await confirm({ about, question: 'Revoke this certificate?', yes: values.yes }, session);
-  // The CA of the certificate shown.
-  const ca = textAt(record, 'ca');
-  printRecord(await session.client.record('POST', `${path}/revoke`, { query: { ca }, body }), values, session);
-  return EXIT.ok;
+function pemOf(certificate: JsonRecord): string {
+  const pem = textAt(certificate, 'pem');
+  if (pem === '')
+    throw new CommandError(
+      'the store has no PEM of this certificate: it knows the certificate only from the audit log',
+    );
+  return pem.trimEnd();
 }
 
 const REVOKE_CALL = '/admin/certificates/revoke';

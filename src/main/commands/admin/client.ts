@@ -59,10 +59,18 @@ export class AdminClient {
     const answer = await this.#send(method, path, call);
     const status = answer.statusCode ?? 0;
     if (status >= 200 && status < 300) return answer;
-    const failure = readFailure(await this.#read(answer));
-    if (failure === undefined) return this.#strange(answer);
-    const caller = WHO.has(failure.code) ? await this.#caller() : undefined;
-    throw refusal(status, failure, { connection: this.connection, roles: this.#roles, caller });
+    const failure = asRecord(await this.#read(answer));
+    const [code, message] = [textAt(failure, 'code'), textAt(failure, 'message')];
+    if (code === '' || message === '') return this.#strange(answer);
+    const caller = WHO.has(code) ? await this.#caller() : undefined;
+    const advice =
+      code === 'UNKNOWN_LABEL'
+        ? '. "estuary admin ca list" shows the labels'
+        : hint(status, { connection: this.connection, roles: this.#roles, caller });
+    // A rejected configuration has a line for each problem.
+    const lines = message.replace(/\.$/, '').split('\n').map(printable).join('\n');
+    const exitCode = status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed;
+    throw new CommandError(`${lines} (${status} ${printable(code)})${advice}`, exitCode);
   }
 
   /** The lines of a response as they arrive. @throws CommandError */
@@ -97,8 +105,11 @@ export class AdminClient {
   }
 
   /** @throws CommandError: the server is not the admin API */
-  #strange({ statusCode = 0, headers }: IncomingMessage): never {
-    throw notTheApi(statusCode, headers['content-type'], this.connection);
+  #strange({ statusCode = 0, headers: { 'content-type': type } }: IncomingMessage): never {
+    const what = type === undefined ? 'no Content-Type' : printable(type);
+    throw new CommandError(
+      `${this.connection.origin} responded with ${statusCode}, ${what}, which is not the admin API. Check that this is the admin listener of Estuary.`,
+    );
   }
 
   async #caller(): Promise<JsonRecord | undefined> {
@@ -116,11 +127,9 @@ export class AdminClient {
   ): Promise<IncomingMessage> {
     const { origin, token } = this.connection;
     const url = new URL(path, origin);
-    for (const [name, one] of Object.entries(query)) if (one !== undefined) url.searchParams.set(name, String(one));
-    const { type, text } = rows ?? {
-      type: 'application/json',
-      text: body === undefined ? undefined : JSON.stringify(body),
-    };
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    const { type, text } = rows ?? { type: 'application/json', text: body && JSON.stringify(body) };
     const headers = {
       ...more,
       accept,
@@ -142,19 +151,17 @@ export class AdminClient {
 }
 
 function limit(request: ClientRequest): void {
-  const timer = setTimeout(
-    () => request.destroy(Object.assign(new Error('the connection timed out'), { code: 'ETIMEDOUT' })),
-    CONNECTING,
-  );
+  const end = (reason: string) => (): void => {
+    request.destroy(Object.assign(new Error(reason), { code: 'ETIMEDOUT' }));
+  };
+  const timer = setTimeout(end('the connection timed out'), CONNECTING);
   const stop = (): void => clearTimeout(timer);
   request.on('socket', (socket) => {
     if (request.reusedSocket) stop();
     else socket.once('secureConnect', stop);
   });
   request.on('close', stop);
-  request.setTimeout(SILENCE, () =>
-    request.destroy(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })),
-  );
+  request.setTimeout(SILENCE, end('no response in time'));
 }
 
 function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
@@ -177,20 +184,6 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
   }
 }
 
-/** Explains failed calls: what went wrong and what to do. */
-
-interface Failure {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** undefined: not an error body of the admin API */
-function readFailure(text: string): Failure | undefined {
-  const record = asRecord(text);
-  const [code, message] = [textAt(record, 'code'), textAt(record, 'message')];
-  return code === '' || message === '' ? undefined : { code, message };
-}
-
 interface Circumstances {
   readonly connection: Connection;
   /** Any one suffices; empty: any authenticated caller. */
@@ -199,16 +192,7 @@ interface Circumstances {
   readonly caller: JsonRecord | undefined;
 }
 
-const LABELS = '. "estuary admin ca list" shows the labels';
-
-/** Explains a rejection. */
-function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
-  // A rejected configuration has a line for each problem.
-  const lines = message.replace(/\.$/, '').split('\n').map(printable).join('\n');
-  const text = `${lines} (${status} ${printable(code)})${code === 'UNKNOWN_LABEL' ? LABELS : hint(status, around)}`;
-  return new CommandError(text, status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed);
-}
-
+/** What the caller can do about a rejection. */
 function hint(status: number, { connection, roles, caller }: Circumstances): string {
   const needed = roles.length === 0 ? '' : `. The call needs the role ${roles.join(' or ')}`;
   if (status === 401)
@@ -232,19 +216,12 @@ export function rolesInWords(caller: JsonRecord): string {
   return grants.filter((text) => text !== '').join('; ');
 }
 
-function notTheApi(status: number, type: string | undefined, { origin }: Connection): CommandError {
-  const what = type === undefined ? 'no Content-Type' : printable(type);
-  return new CommandError(
-    `${origin} responded with ${status}, ${what}, which is not the admin API. Check that this is the admin listener of Estuary.`,
-  );
-}
-
 /** Explains a missing or incomplete response. */
 function unreachable(error: unknown, connection: Connection): CommandError {
   if (error instanceof CommandError) return error;
   // Several addresses of a name that all fail.
   const code = codeOf(error instanceof AggregateError ? error.errors[0] : error);
-  const sentence = SENTENCES[code]?.(connection);
+  const sentence = SENTENCES[code];
   if (sentence !== undefined) return new CommandError(`${connection.origin}: ${sentence}`, EXIT.unavailable);
   const distrust = trustSentence(code, error, connection);
   if (distrust !== undefined) return new CommandError(`${connection.origin}: ${distrust}`);
@@ -255,17 +232,15 @@ function unreachable(error: unknown, connection: Connection): CommandError {
   );
 }
 
-const SENTENCES: Readonly<Record<string, ((connection: Connection) => string) | undefined>> = {
-  ECONNREFUSED: () =>
-    'connection refused. Check that the server runs and that this is the address of its admin listener.',
-  ENOTFOUND: () => 'the host name is unknown',
-  EAI_AGAIN: () => 'the host name cannot be resolved now. Try again later.',
-  EHOSTUNREACH: () => 'the host is unreachable',
-  ENETUNREACH: () => 'the network of the host is unreachable',
-  ETIMEDOUT: () => 'no response in time',
-  ECONNRESET: () =>
-    'the connection was closed before the response was complete. The server may have processed the call.',
-  EPIPE: () => 'the connection was closed before the request was complete',
+const SENTENCES: Readonly<Record<string, string | undefined>> = {
+  ECONNREFUSED: 'connection refused. Check that the server runs and that this is the address of its admin listener.',
+  ENOTFOUND: 'the host name is unknown',
+  EAI_AGAIN: 'the host name cannot be resolved now. Try again later.',
+  EHOSTUNREACH: 'the host is unreachable',
+  ENETUNREACH: 'the network of the host is unreachable',
+  ETIMEDOUT: 'no response in time',
+  ECONNRESET: 'the connection was closed before the response was complete. The server may have processed the call.',
+  EPIPE: 'the connection was closed before the request was complete',
 };
 
 const UNTRUSTED = [

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { nearest } from '../../../config/nearest.ts';
 import { codeOf, describe } from '../../../errors.ts';
 import { pemText } from '../../../pki/der/pem.ts';
-import { type CommandContext, UsageError, value, type Values } from '../command.ts';
+import { type CommandContext, UsageError, value, type Values, withOption } from '../command.ts';
 
 /**
  * Options of every command. There is no option for a token, which the process list would disclose, and none that
@@ -88,7 +88,7 @@ async function choose(options: Values<typeof CONNECTION>, env: CommandContext['e
     key: options.key,
     ca: options.ca,
   });
-  if (options.profile !== undefined) return { ...(await readProfile(options.profile, { env })), ...fromOptions };
+  if (options.profile !== undefined) return { ...(await readProfile(options.profile, env)), ...fromOptions };
   const fromEnvironment = given({
     url: env['ESTUARY_ADMIN_URL'],
     token_file: env['ESTUARY_ADMIN_TOKEN_FILE'],
@@ -101,7 +101,7 @@ async function choose(options: Values<typeof CONNECTION>, env: CommandContext['e
   const named = env['ESTUARY_ADMIN_PROFILE'];
   const isElsewhere = fromOptions.url !== undefined || fromEnvironment.url !== undefined;
   const isNamed = named !== undefined && named !== '';
-  const profile = isElsewhere && !isNamed ? {} : ((await readProfile(isNamed ? named : undefined, { env })) ?? {});
+  const profile = isElsewhere && !isNamed ? {} : await readProfile(isNamed ? named : undefined, env);
   const { token_file, ...others } = profile;
   const base = fromEnvironment.token === undefined && token_file !== undefined ? { ...others, token_file } : others;
   return { ...base, ...fromEnvironment, ...fromOptions };
@@ -152,12 +152,8 @@ async function pem(option: string, file: string | undefined, label: string): Pro
 
 /** Reads the file of an option. @param label of PEM that may also be DER. @throws UsageError */
 export async function readInput(option: string, file: string, label?: string): Promise<string> {
-  try {
-    const content = await readFile(file);
-    return label === undefined ? content.toString() : pemText(content, label);
-  } catch (error) {
-    throw new UsageError(`${option}: ${describe(error)}`);
-  }
+  const content = await withOption(option, readFile(file));
+  return label === undefined ? content.toString() : pemText(content, label);
 }
 
 const KEYS = ['url', 'token_file', 'cert', 'key', 'ca', 'est_url'] as const;
@@ -166,38 +162,33 @@ const FILES: readonly string[] = ['token_file', 'cert', 'key', 'ca'];
 /** File names are absolute. */
 type Profile = { readonly [K in (typeof KEYS)[number]]?: string };
 
-function profileFile({ env }: Pick<CommandContext, 'env'>): string {
-  const config = env['XDG_CONFIG_HOME'];
-  const folder = config === undefined || config === '' ? join(homeOf(env), '.config') : config;
-  return join(folder, 'estuary', 'admin.toml');
-}
-
-const homeOf = (env: CommandContext['env']): string => env['HOME'] ?? homedir();
-
 /**
  * @param name undefined: the file's `default`, or the profile of that name, if any
  * @throws UsageError if the named profile does not exist or the file is invalid
  */
-async function readProfile(
-  name: string | undefined,
-  context: Pick<CommandContext, 'env'>,
-): Promise<Profile | undefined> {
-  const file = profileFile(context);
+async function readProfile(name: string | undefined, env: CommandContext['env']): Promise<Profile> {
+  const home = env['HOME'] ?? homedir();
+  const file = join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'estuary', 'admin.toml');
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (!isMissing(error)) throw new UsageError(`${file} cannot be read: ${describe(error)}`);
-    if (name === undefined) return undefined;
+    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error)))
+      throw new UsageError(`${file} cannot be read: ${describe(error)}`);
+    if (name === undefined) return {};
     throw new UsageError(`there is no profile "${name}": ${file} does not exist`);
   }
   const { profiles, standard } = read(file, await parse(file, text));
-  const wanted = name ?? standard ?? 'default';
-  const found = profiles.get(wanted);
-  if (found === undefined && (name ?? standard) === undefined) return undefined;
-  if (found === undefined)
+  const wanted = name ?? standard;
+  const found = profiles.get(wanted ?? 'default');
+  if (found === undefined && wanted !== undefined)
     throw new UsageError(`${file} has no profile "${wanted}" (it has ${[...profiles.keys()].join(', ') || 'none'})`);
-  return absolute(found, dirname(file), homeOf(context.env));
+  return Object.fromEntries(
+    Object.entries(found ?? {}).map(([key, text]) => [
+      key,
+      FILES.includes(key) ? resolve(dirname(file), text.replace(/^~(?=\/)/, home)) : text,
+    ]),
+  );
 }
 
 async function parse(file: string, text: string): Promise<Readonly<Record<string, unknown>>> {
@@ -239,15 +230,3 @@ function readOne(file: string, name: string, table: unknown): Profile {
 
 const isTable = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Resolves relative paths against the file's folder. */
-function absolute(profile: Profile, folder: string, home: string): Profile {
-  return Object.fromEntries(
-    Object.entries(profile).map(([key, value]) => [
-      key,
-      FILES.includes(key) ? resolve(folder, value.replace(/^~(?=\/)/, home)) : value,
-    ]),
-  );
-}
-
-const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error));

@@ -5,8 +5,8 @@ import { pemText } from '../../../pki/der/pem.ts';
 import { InputError } from '../../../pki/input-error.ts';
 import { isAnchor, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
-import { argument, type Entry, EXIT, flag, time, UsageError, value, type Values, values } from '../command.ts';
-import { adminCommand, confirm, recordCommand, type Session, YES } from './admin-command.ts';
+import { argument, type Entry, flag, time, UsageError, value, type Values, values } from '../command.ts';
+import { adminCommand, recordCommand } from './admin-command.ts';
 import { type JsonRecord, recordsAt } from './json.ts';
 import { DEVICES, inWords } from './output.ts';
 import { listCommand } from './list.ts';
@@ -47,7 +47,15 @@ const CHANGE = {
   ...described,
   clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
 };
-const DELETE = { ...chosen, revoke: flag('also revoke its certificates'), ...YES };
+
+const switchCommand = (verb: 'disable' | 'enable', summary: string) =>
+  recordCommand(`device ${verb}`, summary, {
+    call: 'PATCH /admin/devices/{id}',
+    roles,
+    options: chosen,
+    query: chosenLabel,
+    body: () => ({ enabled: verb === 'enable' }),
+  });
 
 export const DEVICE_COMMANDS: readonly Entry[] = [
   listCommand('device list', 'List the registered devices. The output of --csv can be imported again.', {
@@ -104,25 +112,23 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     body: changesOf,
     about: 'match and attributes are replaced as a whole.',
   }),
-  recordCommand('device disable', 'Disable a device: it gets no new certificates. Its certificates stay valid.', {
-    call: 'PATCH /admin/devices/{id}',
+  switchCommand('disable', 'Disable a device: it gets no new certificates. Its certificates stay valid.'),
+  switchCommand('enable', 'Enable a device: it can get certificates again.'),
+  recordCommand('device delete', 'Delete a device. Its certificates do not pass to a later device with the same ID.', {
+    call: 'DELETE /admin/devices/{id}',
     roles,
-    options: chosen,
-    query: chosenLabel,
-    body: () => ({ enabled: false }),
-  }),
-  recordCommand('device enable', 'Enable a device: it can get certificates again.', {
-    call: 'PATCH /admin/devices/{id}',
-    roles,
-    options: chosen,
-    query: chosenLabel,
-    body: () => ({ enabled: true }),
-  }),
-  adminCommand('device delete', 'Delete a device. Its certificates do not pass to a later device with the same ID.', {
-    options: DELETE,
-    run: deleteDevice,
-    calls: ['DELETE /admin/devices/{id}', 'GET /admin/devices/{id}'],
-    roles,
+    options: { ...chosen, revoke: flag('also revoke its certificates') },
+    query: ({ at, revoke }, _now, shown) => ({ ca: at, revoke: revoke && shown !== undefined ? 'true' : undefined }),
+    confirms: {
+      of: 'GET /admin/devices/{id}',
+      about: (device, { revoke }) => {
+        const valid = recordsAt(device, 'certificates').filter(({ status }) => status === 'valid').length;
+        const summary = `  ${valid} of its latest certificates are valid${revoke ? ' and will be revoked' : ''}\n`;
+        return inWords(device, ['id', 'ca', 'match', 'note']) + summary;
+      },
+      question: 'Delete this device?',
+    },
+    done: (values) => `deleted the device ${values.id}${values.revoke ? ' and revoked its certificates' : ''}`,
   }),
 ];
 
@@ -183,15 +189,3 @@ function readAttribute(text: string): readonly [string, string] {
 
 const given = (fields: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-
-async function deleteDevice({ id, revoke, yes, ...others }: Values<typeof DELETE>, session: Session): Promise<number> {
-  const path = `/admin/devices/${encodeURIComponent(id)}`;
-  const query = chosenLabel(others);
-  const device = await session.client.record('GET', path, { query });
-  const valid = recordsAt(device, 'certificates').filter(({ status }) => status === 'valid').length;
-  const about = `${inWords(device, ['id', 'ca', 'match', 'note'])}  ${valid} of its latest certificates are valid${revoke ? ' and will be revoked' : ''}\n`;
-  await confirm({ about, question: 'Delete this device?', yes }, session);
-  await session.client.record('DELETE', path, { query: { ...query, revoke: revoke ? 'true' : undefined } });
-  session.out(`deleted the device ${id}${revoke ? ' and revoked its certificates' : ''}\n`);
-  return EXIT.ok;
-}

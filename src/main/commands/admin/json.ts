@@ -1,5 +1,4 @@
 /** Checked access to JSON responses. */
-
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export const isRecord = (value: unknown): value is JsonRecord =>

@@ -85,7 +85,10 @@ async function list(spec: ListSpec, filters: Query, values: ListValues, session:
   const order = format === 'table' ? { order: spec.order ?? 'desc' } : {};
   const pages = pagesOf(spec.path, { ...order, ...filters, cursor: values.cursor }, most, session);
   if (format === 'json') return printJson(pages, session);
-  if (format === 'csv') return printOwnCsv(pages, session);
+  if (format === 'csv') {
+    session.out(csvOf(await recordsOf(pages)));
+    return EXIT.ok;
+  }
   const count = await printTable(spec.kind, pages, session, values.wide);
   if (count === 0) session.err(`Nothing found.${await aboutLabel(filters['ca'], session)}\n`);
   return EXIT.ok;
@@ -173,17 +176,14 @@ async function printCsv({ path }: ListSpec, query: Query, session: Session): Pro
   return EXIT.ok;
 }
 
-async function printOwnCsv(pages: AsyncIterable<Page>, session: Session): Promise<number> {
+/** The records of all pages. */
+export async function recordsOf(pages: AsyncIterable<Page>): Promise<readonly JsonRecord[]> {
   const records: JsonRecord[] = [];
   for await (const { items } of pages) records.push(...items);
-  session.out(csvOf(records));
-  return EXIT.ok;
+  return records;
 }
 
-/** Polls a list until interrupted. */
-interface Watched {
-  readonly path: string;
-  readonly kind: Kind;
+interface Watched extends Pick<ListSpec, 'path' | 'kind'> {
   readonly filters: Query;
   /** Number of latest records. */
   readonly limit: number;
@@ -196,15 +196,15 @@ interface Watched {
 /** Maximum remembered records. */
 const REMEMBERED = 20_000;
 
-/** Continues while the server is down; ends if it rejects the call. @throws CommandError */
+/** Polls a list until interrupted, also while the server is down; ends if it rejects the call. @throws CommandError */
 async function watch(watched: Watched, session: Session): Promise<number> {
-  const { seconds, json, kind } = watched;
+  const { path, filters, limit, seconds, json, kind } = watched;
   const columns = json ? undefined : session.terminal?.outColumns;
   const seen = new Map<string, string>();
   let away = false;
   for (;;) {
     try {
-      const items = await newest(watched, session);
+      const items = await recordsOf(pagesOf(path, { order: 'desc', ...filters }, limit, session));
       if (away) session.err('the server responds again\n');
       away = false;
       if (columns === undefined) printChanges(items, seen, { json, kind }, session);
@@ -217,12 +217,6 @@ async function watch(watched: Watched, session: Session): Promise<number> {
     await session.drained?.();
     await pause(seconds * 1000);
   }
-}
-
-async function newest({ path, filters, limit }: Watched, session: Session): Promise<readonly JsonRecord[]> {
-  const found: JsonRecord[] = [];
-  for await (const { items } of pagesOf(path, { order: 'desc', ...filters }, limit, session)) found.push(...items);
-  return found;
 }
 
 function draw(items: readonly JsonRecord[], { kind, seconds, wide }: Watched, session: Session): void {

@@ -5,7 +5,7 @@ import { argument, type Entry, EXIT, flag, required, time, UsageError, value, ty
 import { adminCommand, FORMATS, queryOf, recordCommand, type Session } from './admin-command.ts';
 import type { Connection } from './connection.ts';
 import { textAt } from './json.ts';
-import { formatOf, OTPS, printRecord } from './output.ts';
+import { formatOf, inWords, OTPS, printRecord } from './output.ts';
 import { listCommand } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readCount, readTime } from './times.ts';
@@ -75,7 +75,7 @@ export const OTP_COMMANDS: readonly Entry[] = [
     options: { id },
     confirms: {
       of: 'GET /admin/otp/{id}',
-      shows: ['id', 'client_id', 'ca', 'status', 'expires_at'],
+      about: (token) => inWords(token, ['id', 'client_id', 'ca', 'status', 'expires_at']),
       question: 'Revoke this token?',
     },
     done: (values) => `revoked the token ${values.id}`,
@@ -98,15 +98,15 @@ async function createToken(values: Values<typeof CREATE>, session: Session): Pro
     token: textAt(record, 'token'),
     anchors: anchors === undefined ? undefined : resolve(anchors),
   };
+  printRecord(record, values, session);
   if (format === 'table') {
-    printRecord(record, values, session);
     const { client, curl } = readyLines(enrollment);
     session.out(`\nwith Estuary:\n\n${client}\n\nwith curl and openssl:\n\n${curl}\n`);
     if (est.isGuessed)
       session.err(
         `\nThe address of the EST listener is a guess (${est.url}). Set it with --est-url, ESTUARY_EST_URL or est_url of a profile.\n`,
       );
-  } else printRecord(record, values, session);
+  }
   if (values.qr) (format === 'table' ? session.out : session.err)(`\n${await enrollmentQr(enrollment)}`);
   return EXIT.ok;
 }

@@ -5,7 +5,6 @@ import { type CommandContext, UsageError } from '../command.ts';
 import { type Color, type Column, lookOf, painted, printable, textTable } from '../text-table.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 
-/** The API's record types and their table columns. */
 interface Field extends Column {
   readonly of: (record: JsonRecord) => string;
 }
@@ -31,13 +30,8 @@ export const colorOf = (text: string): Color | undefined => COLORS.get(text);
 
 const STATE_FIELDS = ['status', 'health', 'state', 'outcome'];
 /** Fields of any length, which nobody copies from a table. */
-const LONG_FIELDS = [
-  ...['subject', 'sans', 'client_id', 'requester', 'match', 'attributes', 'note', 'destination', 'detail'],
-];
-const HEADS = new Map([
-  ['sans', 'NAMES'],
-  ['key_type', 'KEY'],
-]);
+const LONG_FIELDS = 'subject sans client_id requester match attributes note destination detail'.split(' ');
+const HEADS: Readonly<Record<string, string>> = { sans: 'NAMES', key_type: 'KEY' };
 
 const headOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
 
@@ -48,7 +42,7 @@ const plain = (name: string): Field => ({
 
 const field = (name: string): Field => ({
   ...plain(name),
-  head: HEADS.get(name) ?? plain(name).head,
+  head: HEADS[name] ?? headOf(name),
   ...(LONG_FIELDS.includes(name) ? { shrinks: true } : {}),
   ...(STATE_FIELDS.includes(name) ? { color: colorOf } : {}),
 });
@@ -59,10 +53,13 @@ export function cell(value: unknown): string {
   if (typeof value === 'string')
     return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? `${value.slice(0, 19)}Z` : value;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(' ');
+  if (Array.isArray(value)) return value.map(cell).join(' ') || '-';
   if (isRecord(value)) {
-    const texts = Object.entries(value).map(([name, one]) => `${name}=${cell(one)}`);
-    return texts.length === 0 ? '-' : texts.join(' ');
+    return (
+      Object.entries(value)
+        .map(([name, field]) => `${name}=${cell(field)}`)
+        .join(' ') || '-'
+    );
   }
   return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }

@@ -6,6 +6,7 @@ import {
   CommandError,
   type Entry,
   EXIT,
+  type Options,
   required,
   someArguments,
   UsageError,
@@ -16,7 +17,7 @@ import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, Y
 import { readInput } from './connection.ts';
 import { type JsonRecord, textAt } from './json.ts';
 import { csvOf, formatOf, inWords, printRecord, REQUESTS, tableOf } from './output.ts';
-import { listCommand, pagesOf } from './list.ts';
+import { listCommand, pagesOf, recordsOf } from './list.ts';
 
 const id = argument('ID of the request, as in the list');
 const reading = ['admin', 'ra', 'auditor'];
@@ -60,18 +61,10 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
     roles: reading,
     options: { id },
   }),
-  decisionCommand(
-    'approve',
-    'Approve requests. The next poll of each gets the certificate.',
-    SELECTED,
-    () => undefined,
-  ),
-  decisionCommand(
-    'reject',
-    'Reject requests. Polls get 403 with the reason.',
-    { ...SELECTED, reason: required('TEXT', 'text for the client') },
-    ({ reason }) => ({ reason }),
-  ),
+  decisionCommand('approve', 'Approve requests. The next poll of each gets the certificate.', {}),
+  decisionCommand('reject', 'Reject requests. Polls get 403 with the reason.', {
+    reason: required('TEXT', 'text for the client'),
+  }),
   recordCommand('check', 'Check what would happen to a request, without effect.', {
     call: 'POST /admin/check',
     roles: deciding,
@@ -86,16 +79,11 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
   }),
 ];
 
-type Selected = Values<typeof SELECTED & typeof YES & typeof FORMATS>;
+type Selected = Values<typeof SELECTED & typeof YES & typeof FORMATS> & { readonly reason?: string };
 
 /** Decides the requests with the given IDs, or all pending ones that the filters find. */
-function decisionCommand<O extends typeof SELECTED>(
-  decision: 'approve' | 'reject',
-  summary: string,
-  options: O,
-  body: (values: Values<O>) => JsonRecord | undefined,
-): Command {
-  const run = async (values: Selected & Values<O>, session: Session): Promise<number> => {
+function decisionCommand(decision: 'approve' | 'reject', summary: string, more: Options): Command {
+  const run = async (values: Selected, session: Session): Promise<number> => {
     const format = formatOf(values);
     const requests = await selected(values, session);
     const [first, ...others] = requests;
@@ -106,11 +94,11 @@ function decisionCommand<O extends typeof SELECTED>(
     const about = isOne ? inWords(first, SHOWN) : tableOf(REQUESTS, requests, session);
     await confirm({ about, question, yes: values.yes }, session);
     const decided: JsonRecord[] = [];
-    const path = (request: JsonRecord): string => `${pathOf(textAt(request, 'id'))}/${decision}`;
-    const sent = body(values);
+    const sent = values.reason === undefined ? {} : { body: { reason: values.reason } };
     for (const request of requests)
       try {
-        decided.push(await session.client.record('POST', path(request), sent === undefined ? {} : { body: sent }));
+        const path = `${pathOf(textAt(request, 'id'))}/${decision}`;
+        decided.push(await session.client.record('POST', path, sent));
       } catch (error) {
         if (isOne || !(error instanceof CommandError)) throw error;
         session.err(`${textAt(request, 'id')}: ${error.message}\n`);
@@ -126,7 +114,7 @@ function decisionCommand<O extends typeof SELECTED>(
     return decided.length === requests.length ? EXIT.ok : EXIT.failed;
   };
   return adminCommand(`request ${decision}`, summary, {
-    options: { ...options, ...YES, ...FORMATS },
+    options: { ...SELECTED, ...more, ...YES, ...FORMATS },
     run,
     calls: [`POST /admin/requests/{id}/${decision}`, 'GET /admin/requests/{id}', 'GET /admin/requests'],
     roles: deciding,
@@ -144,21 +132,16 @@ async function selected(values: Values<typeof SELECTED>, session: Session): Prom
     throw new UsageError(
       isFiltered ? 'IDs and filters exclude each other' : 'ID is missing (or a filter, such as --requester)',
     );
+  if (isFiltered) return recordsOf(pagesOf('/admin/requests', { ...query, status: 'pending' }, Infinity, session));
   const found: JsonRecord[] = [];
-  if (isFiltered)
-    for await (const { items } of pagesOf('/admin/requests', { ...query, status: 'pending' }, Infinity, session))
-      found.push(...items);
-  else for (const one of new Set(values.id)) found.push(await session.client.record('GET', pathOf(one)));
+  for (const request of new Set(values.id)) found.push(await session.client.record('GET', pathOf(request)));
   return found;
 }
 
 async function senderOf({ certificate, principal, device, ...values }: Values<typeof CHECK>): Promise<JsonRecord> {
-  const given = Object.entries({ client_id: values['client-id'], principal, certificate, device }).filter(
-    (one): one is [string, string] => one[1] !== undefined,
-  );
-  const [sender] = given;
-  if (sender === undefined || given.length > 1)
+  const senders = { client_id: values['client-id'], principal, certificate, device };
+  if (Object.values(senders).filter((sender) => sender !== undefined).length !== 1)
     throw new UsageError('the requester is missing: pass one of --client-id, --principal, --certificate and --device');
-  const [how, who] = sender;
-  return { [how]: how === 'certificate' ? await readInput('--certificate', who, 'CERTIFICATE') : who };
+  if (certificate === undefined) return senders;
+  return { certificate: await readInput('--certificate', certificate, 'CERTIFICATE') };
 }

@@ -1,8 +1,9 @@
 /** Sends a file of rows in several calls; prints the result of each row, in order, in the file's format. */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { describe } from '../../../errors.ts';
 import { csvLine, parseCsv } from '../../../http/admin/bulk/csv.ts';
-import { EXIT, UsageError } from '../command.ts';
+import { EXIT, UsageError, withOption } from '../command.ts';
 import { duration, progress, type Progress } from '../progress.ts';
 import { printable } from '../text-table.ts';
 import type { Session } from './admin-command.ts';
@@ -39,10 +40,10 @@ interface Part {
 /** @returns 1 if a row failed. @throws UsageError; CommandError: earlier calls remain in effect */
 export async function sendRows(given: RowsOrder, session: Session): Promise<number> {
   const text = await readRows(given.file);
-  const isCsv = formatOf(given.file, text) === 'csv';
+  const isCsv = hasCsv(given.file, text);
   const parts = isCsv ? csvParts(text) : ndjsonParts(text);
   const total = parts.reduce((sum, { rows }) => sum + rows, 0);
-  const target = given.out === undefined ? undefined : await create(given.out);
+  const target = given.out === undefined ? undefined : await withOption('--out', open(given.out, 'wx', 0o600));
   const order = given.dryRun ? { ...given, query: { ...given.query, ...DRY }, done: 'rows are valid' } : given;
   if (order.estimates === true && !order.dryRun) await estimate(order, { parts, total, isCsv }, session);
   const shown = progress(session, { what: order.what, unit: 'rows', total });
@@ -56,17 +57,18 @@ export async function sendRows(given: RowsOrder, session: Session): Promise<numb
     shown.end();
     await target?.close();
   }
-  return report(order, { total, failures: answers.failures }, session);
+  const { failures } = answers;
+  for (const { row, code, message } of failures.slice(0, TOLD))
+    session.err(`row ${row}: ${printable(message)} (${printable(code)})\n`);
+  if (failures.length > TOLD) session.err(`… and ${failures.length - TOLD} more\n`);
+  const place = order.out === undefined ? '' : `; the results are in ${order.out}`;
+  session.err(`${total - failures.length} of ${total} ${order.done}${place}\n`);
+  return failures.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 const DRY = { dry_run: 'true' } as const;
 
-function send(
-  { path, query = {} }: Pick<RowsOrder, 'path' | 'query'>,
-  { text }: Part,
-  isCsv: boolean,
-  { client }: Session,
-) {
+function send({ path, query = {} }: RowsOrder, { text }: Part, isCsv: boolean, { client }: Session) {
   const rows = { type: isCsv ? 'text/csv' : 'application/x-ndjson', text };
   return client.open('POST', path, { query, rows, accept: rows.type });
 }
@@ -84,18 +86,6 @@ async function estimate(
     answer.resume();
   }
   session.err(`${order.what}: ${total} rows, about ${duration(seconds * 1000)}\n`);
-}
-
-function report(
-  { out, done }: RowsOrder,
-  { total, failures }: { readonly total: number; readonly failures: readonly RowFailure[] },
-  { err }: Session,
-): number {
-  for (const { row, code, message } of failures.slice(0, TOLD))
-    err(`row ${row}: ${printable(message)} (${printable(code)})\n`);
-  if (failures.length > TOLD) err(`… and ${failures.length - TOLD} more\n`);
-  err(`${total - failures.length} of ${total} ${done}${out === undefined ? '' : `; the results are in ${out}`}\n`);
-  return failures.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 interface RowFailure {
@@ -133,49 +123,41 @@ class Answers {
         this.#shown.update(this.#before + Math.max(0, Math.min(rows, lines)));
       }
     } finally {
-      await this.#write(this.#isCsv ? this.#readCsv(text) : this.#readNdjson(text));
+      const results = this.#isCsv ? this.#readCsv(text) : this.#readNdjson(text);
       this.#before += rows;
+      if (this.#target === undefined) {
+        this.#session.out(results);
+        await this.#session.drained?.();
+      } else await this.#target.appendFile(results);
     }
-  }
-
-  async #write(text: string): Promise<void> {
-    if (this.#target === undefined) {
-      this.#session.out(text);
-      await this.#session.drained?.();
-    } else await this.#target.appendFile(text);
   }
 
   #readCsv(text: string): string {
     const [header, ...records] = [...parseCsv(text)].map(({ fields }) => fields);
     if (header === undefined) return '';
     const [row, code, message] = ['row', 'code', 'message'].map((name) => header.indexOf(name));
-    const lines = records.map((fields) => {
+    for (const fields of records) {
       const failed = fields[code ?? -1] ?? '';
-      if (failed === '') return csvLine(fields);
-      this.failures.push({ row: fields[row ?? -1] ?? '', code: failed, message: fields[message ?? -1] ?? '' });
-      return csvLine(fields);
-    });
-    return [...(this.#before === 0 ? [csvLine(header)] : []), ...lines].join('');
+      if (failed !== '')
+        this.failures.push({ row: fields[row ?? -1] ?? '', code: failed, message: fields[message ?? -1] ?? '' });
+    }
+    return [...(this.#before === 0 ? [header] : []), ...records].map((fields) => csvLine(fields)).join('');
   }
 
   #readNdjson(text: string): string {
     const lines = text.split('\n').filter((line) => line !== '');
-    return lines
-      .map((line) => {
-        const record = asRecord(line);
-        if (record?.['row'] !== undefined && record['code'] !== undefined) {
-          const [row, code, message] = [textAt(record, 'row'), textAt(record, 'code'), textAt(record, 'message')];
-          this.failures.push({ row, code, message });
-        }
-        return `${line}\n`;
-      })
-      .join('');
+    for (const record of lines.map(asRecord))
+      if (record?.['row'] !== undefined && record['code'] !== undefined) {
+        const [row, code, message] = [textAt(record, 'row'), textAt(record, 'code'), textAt(record, 'message')];
+        this.failures.push({ row, code, message });
+      }
+    return lines.map((line) => `${line}\n`).join('');
   }
 }
 
 async function readRows(file: string): Promise<string> {
   try {
-    const bytes = file === '-' ? await standardInput() : await readFile(file);
+    const bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch (error) {
     const reason = error instanceof TypeError ? 'it is not UTF-8' : describe(error);
@@ -183,38 +165,21 @@ async function readRows(file: string): Promise<string> {
   }
 }
 
-async function standardInput(): Promise<Buffer> {
-  const { buffer } = await import('node:stream/consumers');
-  return buffer(process.stdin);
-}
-
 /** By file name, otherwise by the first character: NDJSON starts with a brace. */
-function formatOf(file: string, text: string): 'csv' | 'ndjson' {
-  if (/\.csv$/i.test(file)) return 'csv';
-  if (/\.(?:ndjson|jsonl)$/i.test(file)) return 'ndjson';
-  return /^\s*\{/.test(text) ? 'ndjson' : 'csv';
-}
-
-/** @throws UsageError if it exists */
-async function create(file: string): Promise<FileHandle> {
-  try {
-    return await open(file, 'wx', 0o600);
-  } catch (error) {
-    throw new UsageError(`--out: ${describe(error)}`);
-  }
+function hasCsv(file: string, text: string): boolean {
+  const [, ending] = /\.(csv|ndjson|jsonl)$/i.exec(file) ?? [];
+  return ending === undefined ? !/^\s*\{/.test(text) : ending.toLowerCase() === 'csv';
 }
 
 /** @throws UsageError: checks the whole file before the first part is sent */
 function csvParts(text: string): Part[] {
   const [header, ...records] = parseCsv(text);
   if (header === undefined) throw new UsageError('FILE has no header line');
-  const broken = records.findIndex(({ problem }) => problem !== undefined);
-  const wrong = header.problem ?? records[broken]?.problem;
-  if (wrong !== undefined)
-    throw new UsageError(
-      `FILE: ${header.problem === undefined ? `row ${records[broken]?.line ?? 0}` : 'the header line'} has ${wrong}`,
-    );
-  const rows = records.map(({ fields, line }) => ({ text: csvLine(fields), line }));
+  if (header.problem !== undefined) throw new UsageError(`FILE: the header line has ${header.problem}`);
+  const rows = records.map(({ fields, line, problem }) => {
+    if (problem !== undefined) throw new UsageError(`FILE: row ${line} has ${problem}`);
+    return { text: csvLine(fields), line };
+  });
   return together(rows, csvLine(header.fields));
 }
 

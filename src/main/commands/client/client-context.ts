@@ -22,11 +22,11 @@ export function clientContext(context: CommandContext, attended: boolean): Clien
 export function chosen({ certificate }: ClientConfig, names: string | undefined): readonly CertificateConfig[] {
   if (names === undefined) return certificate;
   return names.split(',').map((name) => {
-    const found = certificate.find((one) => one.name === name.trim());
+    const found = certificate.find((config) => config.name === name.trim());
     if (found !== undefined) return found;
     const near = nearest(
       name,
-      certificate.map((one) => one.name),
+      certificate.map((config) => config.name),
     );
     throw new UsageError(`--name: unknown certificate "${name}" (the nearest known one is "${near ?? ''}")`);
   });
@@ -62,7 +62,6 @@ export const resultsJson = (results: readonly StepResult[]): string => {
 };
 
 /** Asks on the terminal; secrets are not echoed. */
-
 function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;

@@ -44,21 +44,23 @@ async function untilDone(
 ): Promise<readonly StepResult[]> {
   const results = new Map<string, StepResult>();
   for (let open = certificates; ;) {
-    for (const one of await stepAll(config, open, client, { force, explicit: true })) results.set(one.name, one);
+    for (const result of await stepAll(config, open, client, { force, explicit: true }))
+      results.set(result.name, result);
     const waiting = [...results.values()].filter(
       ({ outcome, error }) => outcome === 'pending' || error?.kind === 'later',
     );
-    const next = Math.min(...waiting.map((one) => one.next));
-    if (waiting.length > 0 && next > deadline)
-      for (const one of waiting)
+    const earliest = Math.min(...waiting.map(({ next }) => next));
+    if (earliest > deadline)
+      for (const { name, next } of waiting)
         client.log(
           'warning',
-          one.name,
-          `this command ends before the next attempt (${new Date(one.next).toISOString()}): run it again, or use a longer --wait`,
+          name,
+          `this command ends before the next attempt (${new Date(next).toISOString()}): run it again, or use a longer --wait`,
         );
-    if (waiting.length === 0 || next > deadline) return [...results.values()];
-    await sleep(Math.max(next - client.now(), 1000), new AbortController().signal);
-    const due = new Set(waiting.filter((one) => one.next <= client.now()).map(({ name }) => name));
+    // Without a waiting one, the earliest is infinity.
+    if (earliest > deadline) return [...results.values()];
+    await sleep(Math.max(earliest - client.now(), 1000), new AbortController().signal);
+    const due = new Set(waiting.filter(({ next }) => next <= client.now()).map(({ name }) => name));
     open = certificates.filter(({ name }) => due.has(name));
   }
 }

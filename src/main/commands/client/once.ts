@@ -22,15 +22,14 @@ import { documentOf, type QUERY, type SettingOptions } from './options.ts';
 export type OnceOptions = Values<typeof QUERY> & SettingOptions;
 
 /** @throws UsageError; ConfigError; ClientError */
-export function openOnce(options: OnceOptions, context: CommandContext): OneShot {
+function openOnce(options: OnceOptions, context: CommandContext): OneShot {
   const client = clientContext(context, true);
   const { config: file, name, url } = options;
   if (file !== undefined) {
     const settings = loadClientConfig(file);
     const [config] = chosen(settings, name);
     if (config === undefined) throw new UsageError('--name is empty');
-    const folder = new CertificateFolder(config.folder, DISK, accessOf(config));
-    return oneShot(config, settings.server, client, folder);
+    return oneShot(config, settings.server, client, new CertificateFolder(config.folder, DISK, accessOf(config)));
   }
   if (url === undefined) throw new UsageError('--url URL or --config FILE is missing');
   // client.toml requires a name, which an operation without a request does not use.
@@ -39,21 +38,32 @@ export function openOnce(options: OnceOptions, context: CommandContext): OneShot
   const { certificate, server } = readClientConfig(document, 'the options');
   const [config] = certificate;
   if (config === undefined) throw new UsageError('--url URL is missing');
-  return oneShot(config, server, client, undefined);
+  return oneShot(config, server, client);
 }
 
 function oneShot(
   config: OneShot['config'],
   server: OneShot['server'],
   context: ClientContext,
-  folder: CertificateFolder | undefined,
+  folder?: CertificateFolder,
 ): OneShot {
   const { identity } = chooseIdentity(config, folder?.live(), context.now(), context);
   return { config, server, context, identity, store: memoryTrust(folder) };
 }
 
+/** Runs one operation and prints what it returns, or its failure. @throws UsageError; ConfigError */
+export const printOnce = (
+  options: OnceOptions,
+  context: CommandContext,
+  operate: (shot: OneShot) => Promise<string | Buffer>,
+): Promise<number> =>
+  reported(options, context, async () => {
+    write(await operate(openOnce(options, context)), options, context);
+    return EXIT.ok;
+  });
+
 /** Runs a command and prints its failure. */
-export async function reported(
+async function reported(
   { json, out, stdout, force }: OnceOptions,
   context: CommandContext,
   work: () => Promise<number>,
@@ -74,7 +84,7 @@ export async function reported(
 
 export const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-export function write(content: string | Buffer, { out }: Pick<OnceOptions, 'out'>, context: CommandContext): void {
+function write(content: string | Buffer, { out }: Pick<OnceOptions, 'out'>, context: CommandContext): void {
   if (out === undefined) context.out(content);
   else writeNew(out, content, 0o644);
 }
@@ -97,7 +107,6 @@ export const certificateJson = (certificate: Certificate): object => ({
 
 interface Enrollment {
   readonly operation: EnrollmentOperation;
-  readonly wait: string | undefined;
   /** Creates the request; retries send it unchanged. */
   readonly request: (server: EstOperations) => Promise<ReadyRequest>;
   readonly open?: (
@@ -107,19 +116,28 @@ interface Enrollment {
   ) => Promise<{ readonly pem: string; readonly spki: Buffer }>;
 }
 
-/** Gets and prints one certificate. */
-export async function enrollOnce(
+/** Gets and prints one certificate; prints a failure. @throws UsageError; ConfigError */
+export const enrollOnce = (
+  options: OnceOptions & { readonly wait: string | undefined },
+  context: CommandContext,
+  prepare: (shot: OneShot) => Enrollment | Promise<Enrollment>,
+): Promise<number> =>
+  reported(options, context, async () => {
+    const shot = openOnce(options, context);
+    return enrolled(shot, await prepare(shot), options, context);
+  });
+
+async function enrolled(
   shot: OneShot,
-  enrollment: Enrollment,
-  options: OnceOptions,
+  { operation, request: make, open }: Enrollment,
+  options: OnceOptions & { readonly wait: string | undefined },
   context: CommandContext,
 ): Promise<number> {
-  const { operation, open } = enrollment;
-  const deadline = context.now() + readWait(enrollment.wait) * 1000;
+  const deadline = context.now() + readWait(options.wait) * 1000;
   let request: ReadyRequest | undefined;
   const attempt = (): Promise<IssuedAnswer> =>
     withServer(shot, async (server, cas, sent) => {
-      request ??= await enrollment.request(server);
+      request ??= await make(server);
       return send(operation, request, shot, server, cas, open && ((key) => open(key, cas, sent)));
     });
   const answer = await untilAnswered(attempt, shot.context, deadline);

@@ -14,85 +14,65 @@ import { type AttrOrOid, encodeCsrAttrs, keyTypeOf } from '../../../pki/pkcs10/c
 import { tidyPem } from '../../../pki/der/pem.ts';
 import { pemOf } from '../../../pki/x509/certificate.ts';
 import { subjectKeyIdentifier } from '../../../pki/x509/public-key.ts';
-import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
-import { certificateJson, enrollOnce, jsonText, type OnceOptions, openOnce, reported, write } from './once.ts';
+import { type CommandContext, UsageError, type Values } from '../command.ts';
+import { certificateJson, enrollOnce, jsonText, type OnceOptions, printOnce } from './once.ts';
 import type { ENROLL, REENROLL, SERVERKEYGEN } from './options.ts';
 
 /** `client cacerts`: the server's trusted CA certificates (RFC 7030 §4.1). @throws UsageError; ConfigError */
-export function cacerts(options: OnceOptions, context: CommandContext): Promise<number> {
-  return reported(options, context, async () => {
-    const { anchors, intermediates } = await withServer(openOnce(options, context), (_, cas) => Promise.resolve(cas));
+export const cacerts = (options: OnceOptions, context: CommandContext): Promise<number> =>
+  printOnce(options, context, async (shot) => {
+    const { anchors, intermediates } = await withServer(shot, (_, cas) => Promise.resolve(cas));
     const all = [...anchors, ...intermediates];
-    const content = (): string | Buffer => {
-      if (options.json) return jsonText({ certificates: all.map(certificateJson) });
-      return options.der ? certsOnly(all.map(({ der }) => der)) : pemOf(all);
-    };
-    write(content(), options, context);
-    return EXIT.ok;
+    if (options.json) return jsonText({ certificates: all.map(certificateJson) });
+    return options.der ? certsOnly(all.map(({ der }) => der)) : pemOf(all);
   });
-}
 
 /** `client csrattrs`: the server's CSR attributes (RFC 7030 §4.5). @throws UsageError; ConfigError */
-export function csrattrs(options: OnceOptions, context: CommandContext): Promise<number> {
-  return reported(options, context, async () => {
-    const attributes = await withServer(openOnce(options, context), (server) => server.csrAttributes(true));
-    const content = (): string | Buffer => {
-      if (options.json) return jsonText({ attributes: attributes.map(attributeJson) });
-      return options.der ? encodeCsrAttrs(attributes) : attributes.map(line).join('');
-    };
-    write(content(), options, context);
-    return EXIT.ok;
+export const csrattrs = (options: OnceOptions, context: CommandContext): Promise<number> =>
+  printOnce(options, context, async (shot) => {
+    const attributes = await withServer(shot, (server) => server.csrAttributes(true));
+    if (options.json) return jsonText({ attributes: attributes.map(attributeJson) });
+    return options.der ? encodeCsrAttrs(attributes) : attributes.map(line).join('');
   });
-}
 
-const attributeJson = (one: AttrOrOid): object => ({
-  oid: one.oid,
-  name: oidName(one.oid),
-  key_type: keyTypeOf(one),
-  values: one.values?.map((value) => value.toString('hex')),
+const attributeJson = (attribute: AttrOrOid) => ({
+  oid: attribute.oid,
+  name: oidName(attribute.oid),
+  key_type: keyTypeOf(attribute),
+  values: attribute.values?.map((value) => value.toString('hex')),
 });
 
-function line(one: AttrOrOid): string {
-  const values = one.values?.map((value) => value.toString('hex')).join(', ') ?? '';
-  const shown = keyTypeOf(one) ?? values;
-  return `${oidName(one.oid)}${shown === '' ? '' : ` ${shown}`}\n`;
+function line(attribute: AttrOrOid): string {
+  const { name, key_type, values = [] } = attributeJson(attribute);
+  const shown = key_type ?? values.join(', ');
+  return `${name}${shown === '' ? '' : ` ${shown}`}\n`;
 }
 
 /**
  * `client enroll --csr` and `--stdout`: one certificate for an existing request or key. @throws UsageError; ConfigError
  */
-export function enrollFromRequest(options: Values<typeof ENROLL>, context: CommandContext): Promise<number> {
-  return reported(options, context, async () => {
-    const { csr, wait } = options;
-    const shot = openOnce(options, context);
+export const enrollFromRequest = (options: Values<typeof ENROLL>, context: CommandContext): Promise<number> =>
+  enrollOnce(options, context, (shot) => {
+    const { csr } = options;
     const { config } = shot;
     if (csr === undefined && config.key_file === undefined)
       throw new UsageError(
         '--stdout requires --csr FILE, or --key FILE (with --cert-key for --cert): a new key would be lost',
       );
     const key = csr === undefined ? givenKey(config.key_file ?? '', shot.context) : undefined;
-    const operation = 'simpleenroll';
-    return enrollOnce(
-      shot,
-      {
-        operation,
-        wait,
-        request: async (server) =>
-          key === undefined
-            ? requestFrom(readContentSync(csr ?? ''), csr ?? '')
-            : requestWith(() => Promise.resolve(key), forKey(wantedOf(config, undefined), key), shot, server),
-      },
-      options,
-      context,
-    );
+    return {
+      operation: 'simpleenroll',
+      request: async (server) =>
+        key === undefined
+          ? requestFrom(readContentSync(csr ?? ''), csr ?? '')
+          : requestWith(() => Promise.resolve(key), forKey(wantedOf(config, undefined), key), shot, server),
+    };
   });
-}
 
 /** `client reenroll`: renews a certificate once (RFC 7030 §4.2.2). @throws UsageError; ConfigError */
-export function reenroll(options: Values<typeof REENROLL>, context: CommandContext): Promise<number> {
-  return reported(options, context, async () => {
-    const { csr, wait } = options;
-    const shot = openOnce(options, context);
+export const reenroll = (options: Values<typeof REENROLL>, context: CommandContext): Promise<number> =>
+  enrollOnce(options, context, (shot) => {
+    const { csr } = options;
     const { config, identity } = shot;
     if (identity === undefined)
       throw new UsageError('--cert FILE and --key FILE are missing: the certificate to renew');
@@ -100,71 +80,50 @@ export function reenroll(options: Values<typeof REENROLL>, context: CommandConte
     const [renewed] = readCertificates(certificate, config.certificate ?? 'the certificate');
     if (renewed === undefined)
       throw new ClientError('local', 'FILES_UNUSABLE', 'the certificate to renew does not exist');
-    return enrollOnce(
-      shot,
-      {
-        operation: 'simplereenroll',
-        wait,
-        request: async (server) => {
-          if (csr !== undefined) return requestFrom(readContentSync(csr), csr);
-          const text = typeof privateKey === 'string' ? privateKey : privateKey.uri;
-          const token = config.token && shot.context.token(config.token);
-          const key = await openPrivateKey(text, config.private_key ?? 'the key', token);
-          return requestWith(() => Promise.resolve(key), forKey(wantedOf(config, renewed), key), shot, server);
-        },
+    return {
+      operation: 'simplereenroll',
+      request: async (server) => {
+        if (csr !== undefined) return requestFrom(readContentSync(csr), csr);
+        const text = typeof privateKey === 'string' ? privateKey : privateKey.uri;
+        const token = config.token && shot.context.token(config.token);
+        const key = await openPrivateKey(text, config.private_key ?? 'the key', token);
+        return requestWith(() => Promise.resolve(key), forKey(wantedOf(config, renewed), key), shot, server);
       },
-      options,
-      context,
-    );
+    };
   });
-}
 
 type ServerKeyGenOptions = Values<typeof SERVERKEYGEN>;
 
 /** `client serverkeygen`: a certificate for a server-generated key (RFC 7030 §4.4). @throws UsageError; ConfigError */
-export function serverkeygen(options: ServerKeyGenOptions, context: CommandContext): Promise<number> {
-  return reported(options, context, async () => {
-    if (options.der) throw new UsageError('serverkeygen does not support --der: its result is a key and a certificate');
-    if (
-      options.subject === undefined &&
-      options.dns === undefined &&
-      options.ip === undefined &&
-      options.config === undefined
-    )
-      throw new UsageError('--subject DN (or --dns, --ip) is missing');
-    const { wait, 'key-password-file': passwordFile, 'decrypt-key': decryptKey } = options;
+export async function serverkeygen(options: ServerKeyGenOptions, context: CommandContext): Promise<number> {
+  if (options.der) throw new UsageError('serverkeygen does not support --der: its result is a key and a certificate');
+  if ((options.subject ?? options.dns ?? options.ip ?? options.config) === undefined)
+    throw new UsageError('--subject DN (or --dns, --ip) is missing');
+  return enrollOnce(options, context, (shot) => {
+    const { 'key-password-file': passwordFile, 'decrypt-key': decryptKey } = options;
     const protection = protectionOf(options);
-    const passwords =
-      passwordFile === undefined
-        ? []
-        : [
-            readContentSync(passwordFile)
-              .toString()
-              .replace(/\r?\n$/, ''),
-          ];
-    const shot = openOnce(options, context);
-    return enrollOnce(
-      shot,
-      {
-        operation: 'serverkeygen',
-        wait,
-        request: (server) =>
-          requestWith(
-            async (keyType) =>
-              decryptKey === undefined
-                ? makePrivateKey(keyType)
-                : readPrivateKey(readContentSync(decryptKey).toString(), decryptKey),
-            wantedOf(shot.config, undefined),
-            shot,
-            server,
-            protection === undefined ? [] : protectionAttributes(protection),
-          ),
-        open: (key, cas, sent) =>
-          openServerKey(key, { protection, passwords: [...passwords, ...sent], cas, now: context.now() }),
-      },
-      options,
-      context,
-    );
+    const password =
+      passwordFile &&
+      readContentSync(passwordFile)
+        .toString()
+        .replace(/\r?\n$/, '');
+    const passwords = password === undefined ? [] : [password];
+    return {
+      operation: 'serverkeygen',
+      request: (server) =>
+        requestWith(
+          async (keyType) =>
+            decryptKey === undefined
+              ? makePrivateKey(keyType)
+              : readPrivateKey(readContentSync(decryptKey).toString(), decryptKey),
+          wantedOf(shot.config, undefined),
+          shot,
+          server,
+          protection === undefined ? [] : protectionAttributes(protection),
+        ),
+      open: (key, cas, sent) =>
+        openServerKey(key, { protection, passwords: [...passwords, ...sent], cas, now: context.now() }),
+    };
   });
 }
 

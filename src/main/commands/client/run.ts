@@ -72,7 +72,7 @@ export const logger =
 export function status({ config: file, json }: Values<typeof STATUS>, context: CommandContext): Promise<number> {
   const config = loadClientConfig(file);
   const now = context.now();
-  const all = config.certificate.map((one) => statusOf(one, DISK, now));
+  const all = config.certificate.map((certificate) => statusOf(certificate, DISK, now));
   context.out(json ? `${JSON.stringify(healthOf(all, now), null, 2)}\n` : all.map(describeStatus).join(''));
   return Promise.resolve(all.every(isWell) ? EXIT.ok : EXIT.failed);
 }
