@@ -30,7 +30,7 @@ import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { DryRun } from '../enrollment/dry-run.ts';
 import { ServerCertificate, serverCertificateFolder } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
-import { describe, unauthorized } from '../errors.ts';
+import { unauthorized } from '../errors.ts';
 import { Fleet } from '../fleet/fleet.ts';
 import { UseRecorder } from '../fleet/use-recorder.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
@@ -62,7 +62,7 @@ import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
 import type { NodeClock } from './nodes.ts';
 import { requireOne, ServiceWatch } from './service-watch.ts';
 import { nodeName } from './open-store.ts';
-import type { Part } from './part.ts';
+import { type Part, reporting } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
 
 /** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
@@ -192,11 +192,11 @@ export async function assemble(config: Config, material: Material, foundation: F
     failures,
   });
   const notifiers = config.notifications.map(
-    (one) =>
+    (receiver) =>
       new Notifier({
         ...common,
-        config: one,
-        receiver: createReceiver(one, material.receivers.get(one.name)),
+        config: receiver,
+        receiver: createReceiver(receiver, material.receivers.get(receiver.name)),
         node: nodeName(config),
         observe: metrics.countNotification.bind(metrics),
       }),
@@ -243,11 +243,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       recorder.saw({ ...seen, at: Math.floor(now() - took), connected_at: Math.round(now() - age) }),
   });
   const writeRejections = (): Promise<void> =>
-    metrics.rejections
-      .flush(store, now())
-      .catch((error: unknown) =>
-        log.error({ detail: describe(error) }, 'cannot write the counts of rejected requests'),
-      );
+    metrics.rejections.flush(store, now()).catch(reporting(log, 'cannot write the counts of rejected requests'));
   let isStopping = false;
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
@@ -295,19 +291,16 @@ export async function assemble(config: Config, material: Material, foundation: F
     admin.options,
   );
   const publication = createPublication(config, { router: cas, crls, store, log, metrics, now });
-  for (const { server } of [estApp, adminApp, ...(publication === undefined ? [] : [publication])])
-    requests.follow(server);
+  for (const app of [estApp, adminApp, publication]) if (app !== undefined) requests.follow(app.server);
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
   const reusePort = config.server.reuse_port;
-  const listeners: readonly Listener[] = [
+  const listeners = [
     new Listener('est', { ...config.est, reusePort }, estApp, context, proxies(config)),
     // The admin port shows which node responds.
     new Listener('admin', config.admin, adminApp, context),
-    ...(publication === undefined
-      ? []
-      : [new Listener('publication', { ...config.publication, reusePort }, publication, context)]),
-  ];
+    publication && new Listener('publication', { ...config.publication, reusePort }, publication, context),
+  ].filter((listener) => listener !== undefined);
 
   return {
     live,
@@ -319,11 +312,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       { start: async () => live.replace(await live.make(config, material)) },
       repeating(() => live.renewTicketKeys()),
       repeating(() =>
-        atIntervals(CHAINS_LOOK, () => {
-          live
-            .renewChains()
-            .catch((error: unknown) => log.error({ detail: describe(error) }, 'cannot use a new chain of a CA'));
-        }),
+        atIntervals(CHAINS_LOOK, () => void live.renewChains().catch(reporting(log, 'cannot use a new chain of a CA'))),
       ),
       { start: () => metrics.start(), stop: () => metrics.close() },
       { stop: writeRejections },
@@ -344,28 +333,18 @@ export async function assemble(config: Config, material: Material, foundation: F
       ),
       services,
       ...notifiers,
-      ...(notifiers.length === 0
-        ? []
-        : [
-            repeating(() =>
-              watchingWarnings(config, { ...common, cas, crls, fleet, clientCrls: () => live.clientCrls(now()) }),
-            ),
-          ]),
+      repeating(() =>
+        watchingWarnings(config, { ...common, cas, crls, fleet, clientCrls: () => live.clientCrls(now()) }),
+      ),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
-      ...(config.tls.automatic === undefined
-        ? []
-        : [
-            repeating(() =>
-              atIntervals(RENEWAL_LOOK, () => {
-                live
-                  .renewOwn()
-                  .catch((error: unknown) =>
-                    log.error({ detail: describe(error) }, 'the server certificate has expired'),
-                  );
-              }),
-            ),
-          ]),
+      // Does nothing without `tls.automatic`.
+      repeating(() =>
+        atIntervals(
+          RENEWAL_LOOK,
+          () => void live.renewOwn().catch(reporting(log, 'the server certificate has expired')),
+        ),
+      ),
       ...fleetTasks({ ...common, fleet, recorder }),
       // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
@@ -403,11 +382,8 @@ function createOtp(
   // The store has checked it. If the key is lost, one-time passwords are off and nothing is looked up.
   const made = driver === 'sqlite' ? readLookupKey(lookupKeyFile(path)) : undefined;
   const lookupKey = otp.lookup_key?.reveal() ?? made ?? randomBytes(MIN_LOOKUP_KEY);
-  const pool = new HashingPool({
-    concurrency: otp.hash_concurrency,
-    queue: otp.hash_queue,
-    retryAfter: est.retry_after,
-  });
+  const { hash_concurrency: concurrency, hash_queue: queue } = otp;
+  const pool = new HashingPool({ concurrency, queue, retryAfter: est.retry_after });
   const hmacKey = otp.hmac_key?.reveal() ?? (driver === 'sqlite' ? ownHmacKey(hmacKeyFile(path), otp) : undefined);
   return OtpService.create(store, { ...otp, hmacKey, lookupKey }, pool, now);
 }
@@ -420,20 +396,19 @@ const issuerKeys = ({ auth: { jwt }, est }: Config, live: LiveSettings): IssuerK
   jwt &&
   new IssuerKeys({ source: keySource(jwt, () => live.current.named), retryAfter: est.retry_after, now: Date.now });
 
-/** Reads the metadata anew. */
-const tryProvider = async (oidc: OidcSignIn | undefined): Promise<unknown> =>
-  oidc && new OidcSignIn(oidc.settings).begin();
-
 function watchedServices(
   { admin, gssapi }: Config,
   { live, directory, keys }: Pick<PluginSources, 'live' | 'directory' | 'keys'>,
 ): ServiceWatch {
   const groups = [gssapi.directory?.required_group];
-  return new ServiceWatch([
-    ...(directory === undefined ? [] : [{ name: 'ldap', probe: () => directory.probe(groups).then(requireOne) }]),
-    ...(keys === undefined ? [] : [{ name: 'jwks', probe: () => keys.probe() }]),
-    ...(admin.oidc === undefined ? [] : [{ name: 'oidc', probe: () => tryProvider(live.current.admin.oidc) }]),
-  ]);
+  // Reads the metadata anew.
+  const probeProvider = async () => live.current.admin.oidc && new OidcSignIn(live.current.admin.oidc.settings).begin();
+  const services = [
+    directory && { name: 'ldap', probe: () => directory.probe(groups).then(requireOne) },
+    keys && { name: 'jwks', probe: () => keys.probe() },
+    admin.oidc && { name: 'oidc', probe: probeProvider },
+  ];
+  return new ServiceWatch(services.filter((service) => service !== undefined));
 }
 
 interface PluginSources {
@@ -453,24 +428,14 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   const retryAfter = est.retry_after;
   const guarded = (method: 'ldap' | 'jwt') =>
     new GuardedAttempts({ method, lockout, tokenLength: otp.token_length, retryAfter });
-  return [
-    ...(tls.client_auth.mode === 'none' ? [] : [new MtlsPlugin(() => live.clientTrust, store)]),
-    ...(gssapi === undefined ? [] : [gssapi.plugin]),
-    ...(auth.jwt === undefined || keys === undefined
-      ? []
-      : [
-          new JwtPlugin({
-            settings: auth.jwt,
-            keys,
-            attempts: guarded('jwt'),
-            store,
-          }),
-        ]),
-    ...(auth.ldap === undefined || directory === undefined
-      ? []
-      : [new LdapPlugin(directory, guarded('ldap'), auth.ldap.bind)]),
-    ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
+  const plugins = [
+    tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store),
+    gssapi?.plugin,
+    auth.jwt && keys && new JwtPlugin({ settings: auth.jwt, keys, attempts: guarded('jwt'), store }),
+    auth.ldap && directory && new LdapPlugin(directory, guarded('ldap'), auth.ldap.bind),
+    otp.enabled ? new OtpPlugin(sources.otp) : undefined,
   ];
+  return plugins.filter((plugin) => plugin !== undefined);
 }
 
 function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOptions['forwarding'] {
@@ -492,12 +457,7 @@ function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOption
 /** A part that repeats work until the function that `begin` returns is called. */
 function repeating(begin: () => () => void): Part {
   let end: (() => void) | undefined;
-  return {
-    start: () => {
-      end = begin();
-    },
-    stop: () => end?.(),
-  };
+  return { start: () => void (end = begin()), stop: () => end?.() };
 }
 
 /** @param grace milliseconds for requests in flight; connections that are still open then are closed */
@@ -523,16 +483,13 @@ function watchingWarnings(
   }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'fleet' | 'clientCrls' | 'now'> &
     Pick<Foundation, 'log' | 'isOnDuty'>,
 ): () => void {
+  if (notifications.length === 0) return () => undefined;
   const days = [...new Set(notifications.flatMap((notification) => notification.days))];
   const warnings = new Warnings({ ...sources, days, isPublished: enabled });
   let timer: NodeJS.Timeout | undefined = setTimeout(() => void look(), 0);
   const look = async (): Promise<void> => {
     const began = performance.now();
-    try {
-      if (isOnDuty()) await warnings.look();
-    } catch (error) {
-      log.error({ detail: describe(error) }, 'warnings could not be recorded');
-    }
+    if (isOnDuty()) await warnings.look().catch(reporting(log, 'warnings could not be recorded'));
     const pause = WARNINGS_LOOK + 20 * (performance.now() - began);
     if (timer !== undefined) timer = setTimeout(() => void look(), pause).unref();
   };

@@ -70,31 +70,28 @@ async function openListeners({ config, material, log }: WaitOptions): Promise<re
   const { est, admin, server } = config;
   const context = listenerContext(config, log);
   const listener = (name: 'est' | 'admin', pair: KeyPair | undefined, binding: Binding, handle: RequestListener) =>
-    pair === undefined
-      ? []
-      : [
-          new Listener(
-            name,
-            binding,
-            appOf(name, config, pair, handle),
-            context,
-            name === 'est' ? proxies(config) : undefined,
-          ),
-        ];
+    pair &&
+    new Listener(
+      name,
+      binding,
+      appOf(name, config, pair, handle),
+      context,
+      name === 'est' ? proxies(config) : undefined,
+    );
   const retry = { 'Retry-After': String(est.retry_after) };
   const open = [
-    ...listener('est', material.tls, { ...est, reusePort: server.reuse_port }, (_, response) => {
+    listener('est', material.tls, { ...est, reusePort: server.reuse_port }, (_, response) => {
       response.writeHead(503, { ...retry, 'Content-Type': 'text/plain; charset=utf-8' });
       response.end('The server waits for its database. Try again later.\n');
     }),
-    ...listener('admin', material.adminTls, admin, ({ method, url }, response) => {
+    listener('admin', material.adminTls, admin, ({ method, url }, response) => {
       const isAlive = method === 'GET' && url?.split('?')[0] === '/healthz';
       response.writeHead(isAlive ? 200 : 503, { ...(isAlive ? {} : retry), 'Content-Type': 'application/json' });
       response.end(JSON.stringify(isAlive ? { status: 'ok' } : NOT_READY));
     }),
-  ];
+  ].filter((made) => made !== undefined);
   await bindAll(open);
-  for (const one of open) one.open();
+  for (const bound of open) bound.open();
   return open;
 }
 

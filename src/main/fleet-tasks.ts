@@ -5,14 +5,14 @@ import { validatePresented } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/revocation-lists.ts';
 import type { PresentedCertificates } from '../auth/mtls/presented-certificates.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
-import { describe, isUnauthenticated } from '../errors.ts';
+import { isUnauthenticated } from '../errors.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { UseRecorder } from '../fleet/use-recorder.ts';
 import type { Logger } from '../log.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { Store } from '../store/store.ts';
 import type { LiveSettings } from './live-settings.ts';
-import { type Part, recurring } from './part.ts';
+import { type Part, recurring, reporting } from './part.ts';
 
 /** Milliseconds between writes of what was seen, and between derivations. */
 const [FLUSH, DERIVE] = [5000, 2000];
@@ -29,9 +29,9 @@ interface Sources {
 }
 
 export function fleetTasks({ store, fleet, recorder, isOnDuty, now, log }: Sources): Part[] {
-  const reported = (what: string) => (error: unknown) => log.error({ detail: describe(error) }, what);
+  const failed = reporting(log, 'cannot derive the states of the fleet');
   const flush = (all = false): Promise<void> =>
-    recorder.flush(all).catch(reported('cannot record the use of certificates'));
+    recorder.flush(all).catch(reporting(log, 'cannot record the use of certificates'));
   const derive = async ({ stopped }: { readonly stopped: AbortSignal }): Promise<void> => {
     while (isOnDuty() && !stopped.aborted && !(await fleet.catchUp(TURN))) await delay(TURN);
     if (!isOnDuty() || stopped.aborted) return;
@@ -45,11 +45,11 @@ export function fleetTasks({ store, fleet, recorder, isOnDuty, now, log }: Sourc
       stop: async () => {
         if (!isStarted) return;
         await flush(true);
-        if (isOnDuty()) await fleet.catchUp(LAST).catch(reported('cannot derive the states of the fleet'));
+        if (isOnDuty()) await fleet.catchUp(LAST).catch(failed);
       },
     },
     recurring(FLUSH, () => flush()),
-    recurring(DERIVE, (run) => derive(run).catch(reported('cannot derive the states of the fleet'))),
+    recurring(DERIVE, (run) => derive(run).catch(failed)),
   ];
 }
 

@@ -1,10 +1,10 @@
 /** Starts, reloads and stops the parts that assemble.ts made. */
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Assembly } from './assemble.ts';
 import { crlFaults } from './live-settings.ts';
+import { reporting } from './part.ts';
 import type { Prepared } from './reloads.ts';
 
 export class Lifecycle {
@@ -37,10 +37,7 @@ export class Lifecycle {
     const log = this.#log;
     const { live, cas } = this.#assembly;
     const next = await cas.prepare(config, material);
-    const drop = (): Promise<void> =>
-      next
-        .drop()
-        .catch((error: unknown) => log.error({ detail: describe(error) }, 'cannot close resources of a failed reload'));
+    const drop = (): Promise<void> => next.drop().catch(reporting(log, 'cannot close resources of a failed reload'));
     try {
       const state = await live.make(config, material, next.router);
       return {

@@ -11,9 +11,8 @@ import {
   AuthorizationServices,
   type ExternalAuthorization,
 } from '../enrollment/authorization/external-authorization.ts';
-import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Part } from './part.ts';
+import { type Part, reporting } from './part.ts';
 
 export interface LiveCasOptions {
   readonly authorization: ExternalAuthorization;
@@ -105,9 +104,7 @@ export class LiveCas implements Part {
     this.#retired.add(once);
     Promise.race([endOfWork(), sleep(maxWait, undefined, { ref: false })])
       .then(once)
-      .catch((error: unknown) =>
-        log.error({ detail: describe(error) }, 'cannot close resources that a reload replaced'),
-      );
+      .catch(reporting(log, 'cannot close resources that a reload replaced'));
   }
 }
 

@@ -177,7 +177,12 @@ async function makeState(
   const chains = ownCertificates(cas);
   const proxies = material.proxies?.certificates ?? [];
   const { estTrust, adminTrust } = await trustsOf(material, cas, before, chains);
-  if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
+  // The configuration check knows the files; this also knows the chains of remote CAs.
+  const own = chains.map((der) => parseCertificate(der));
+  for (const anchor of adminTrust === undefined ? [] : await ownAnchors(adminTrust.anchors, own))
+    throw failed('ADMIN_ANCHOR_OWN', 'admin.tls.trust_anchors makes devices administrators', {
+      detail: ownAnchorMessage(anchor),
+    });
   return {
     configuration: config,
     chains,
@@ -285,18 +290,8 @@ export const keySource = (
   material: () => Pick<Material, 'tokenIssuer'>,
 ) => (url === undefined ? { file } : { url, tokenFile, ca: () => trustedBy(material().tokenIssuer) });
 
-/** The configuration check knows the files; this also knows the chains of remote CAs. */
-async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {
-  const own = ownCertificates(cas).map((der) => parseCertificate(der));
-  const [anchor] = await ownAnchors(anchors, own);
-  if (anchor === undefined) return;
-  throw failed('ADMIN_ANCHOR_OWN', 'admin.tls.trust_anchors makes devices administrators', {
-    detail: ownAnchorMessage(anchor),
-  });
-}
-
 const isSame = (some: readonly Buffer[], others: readonly Buffer[]): boolean =>
-  some.length === others.length && some.every((one, index) => others[index]?.equals(one) === true);
+  some.length === others.length && some.every((der, index) => others[index]?.equals(der) === true);
 
 /** Current chains: an upstream may report its chain only on issuance. */
 function chainsOfRemoteCas({ all }: CaRouter): Certificate[] {

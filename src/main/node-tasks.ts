@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { SearchStore, Store } from '../store/store.ts';
 import { nodeName } from './open-store.ts';
-import { type Part, recurring } from './part.ts';
+import { type Part, recurring, reporting } from './part.ts';
 import { retention } from './retention.ts';
 
 /** Milliseconds; a removed tail is detected once it is ten seconds old. */
@@ -30,26 +30,18 @@ interface Sources {
 }
 
 export function nodeTasks({ config, material, store, log, now, isOnDuty }: Sources): Part[] {
-  const { checkpointKey: privateKey } = material;
+  const { checkpointKey: key } = material;
   const interval = config.audit.checkpoint_interval * 1000;
   const warn = (message: string) => (detail: string) => log.warn({ detail }, message);
+  const sign = interval > 0 && key !== undefined ? checkpointing(store, nodeName(config), log, key) : undefined;
+  const unsigned = reporting(log, 'cannot create a checkpoint of the audit log');
   const anchor = quietly(anchoring(store), warn('cannot record the ends of the audit chains of other nodes'));
   return [
     retention({ config, store, log, now }),
-    ...(interval === 0 || privateKey === undefined
-      ? []
-      : [recurring(interval, signing(store, nodeName(config), log, privateKey))]),
+    ...(sign === undefined ? [] : [recurring(interval, () => sign().catch(unsigned))]),
     ...(config.store.driver === 'postgres' ? [recurring(ANCHOR_INTERVAL, anchor)] : []),
     searchIndex(store, isOnDuty, warn('cannot index names for searches')),
   ];
-}
-
-function signing(store: AuditStore, node: string, log: Logger, privateKey: KeyObject): () => Promise<void> {
-  const sign = checkpointing(store, node, log, privateKey);
-  return () =>
-    sign().catch((error: unknown) =>
-      log.error({ detail: describe(error) }, 'cannot create a checkpoint of the audit log'),
-    );
 }
 
 /** Reports only the first of failures in succession. */

@@ -142,22 +142,16 @@ async function sharedTickets(
       return { secret: own };
     }
     const secret = TicketSecret.of(shared, now);
-    return { secret, advance: () => advanced(connect, key, secret, log) };
+    const advance = async (): Promise<void> => {
+      try {
+        const client = await connect();
+        await advanceSecret(client, key, TICKETS, secret.share()).finally(() => client.end());
+      } catch (error) {
+        log.warn({ detail: describe(error) }, 'cannot renew the secret of TLS session tickets in the database');
+      }
+    };
+    return { secret, advance };
   } finally {
     await client.end();
-  }
-}
-
-async function advanced(
-  connect: ReturnType<typeof connector>,
-  key: Buffer,
-  secret: TicketSecret,
-  log: Logger,
-): Promise<void> {
-  try {
-    const client = await connect();
-    await advanceSecret(client, key, TICKETS, secret.share()).finally(() => client.end());
-  } catch (error) {
-    log.warn({ detail: describe(error) }, 'cannot renew the secret of TLS session tickets in the database');
   }
 }

@@ -31,13 +31,10 @@ export function openConfiguredStore(
 /** The same for reading, while a server uses it. @throws as the driver */
 export function openConfiguredStoreForReading(config: Config, material: Pick<Material, 'storeTls'>): Promise<Store> {
   const { store, audit } = config;
+  const auditFile = audit.file;
   return store.driver === 'postgres'
-    ? openPostgresStoreForReading({
-        server: postgresServer(config, material),
-        node: nodeName(config),
-        auditFile: audit.file,
-      })
-    : new Promise((resolve) => resolve(openStoreForReading({ path: store.path, auditFile: audit.file })));
+    ? openPostgresStoreForReading({ server: postgresServer(config, material), node: nodeName(config), auditFile })
+    : new Promise((resolve) => resolve(openStoreForReading({ path: store.path, auditFile })));
 }
 
 /** The address of the database and its TLS settings. */
@@ -48,13 +45,9 @@ export function postgresServer({ store }: Config, { storeTls }: Pick<Material, '
   return {
     url,
     tls: {
-      ...(trustAnchors === undefined ? {} : { anchors: pemOf(trustAnchors) }),
-      ...(client === undefined
-        ? {}
-        : {
-            certificate: pemOf(client.certificates),
-            private_key: client.privateKey.export({ format: 'pem', type: 'pkcs8' }),
-          }),
+      anchors: trustAnchors && pemOf(trustAnchors),
+      certificate: client && pemOf(client.certificates),
+      private_key: client?.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
     },
   };
 }

@@ -1,3 +1,6 @@
+import { describe } from '../errors.ts';
+import type { Logger } from '../log.ts';
+
 /** A part of the service that starts or stops. */
 export interface Part {
   /** Called once, before any part starts: acquires resources that another program may hold. */
@@ -7,6 +10,12 @@ export interface Part {
   /** Called at most once, even if its start failed or was not reached. */
   stop?(): void | Promise<void>;
 }
+
+/** Logs a failure of work in the background. */
+export const reporting =
+  (log: Pick<Logger, 'error'>, message: string) =>
+  (error: unknown): void =>
+    log.error({ detail: describe(error) }, message);
 
 /**
  * Work that runs at start and periodically, never concurrently; a long run delays the next. The stop waits for a run in

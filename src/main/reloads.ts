@@ -27,8 +27,6 @@ export interface Prepared {
   drop(): void;
 }
 
-type Prepare = (config: Config, material: Material) => Promise<Prepared>;
-
 interface ReloadsOptions {
   readonly config: Config;
   readonly material: Material;
@@ -37,11 +35,8 @@ interface ReloadsOptions {
   readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting' | 'countOfOtherCas'>;
   readonly now: () => number;
   readonly log: Logger;
-  readonly prepare: Prepare;
+  readonly prepare: (config: Config, material: Material) => Promise<Prepared>;
 }
-
-/** For a signal. */
-export const BY_SIGNAL: ReloadOrder = { dryRun: false };
 
 /** A configuration with its files. */
 interface Wanted {
@@ -133,8 +128,8 @@ export class Reloads {
     log.level = plan.config.log.level;
     for (const { key, message } of [...report.warnings, ...report.faults]) log.warn({ key }, message);
     if (plan.restart.length > 0) log.warn({ keys: plan.restart }, 'changed keys that need a restart');
-    const certificates = report.certificates.map(({ notAfter, ...one }) => ({
-      ...one,
+    const certificates = report.certificates.map(({ notAfter, ...certificate }) => ({
+      ...certificate,
       notAfter: new Date(notAfter).toISOString(),
     }));
     log.info({ keys: plan.live, certificates }, 'configuration reloaded');

@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ArchiveFile } from '../audit/file.ts';
 import type { Config } from '../config/schema.ts';
 import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/record.ts';
-import { describe, unavailable } from '../errors.ts';
+import { unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RetentionStore } from '../store/retention-store.ts';
-import { type Part, recurring } from './part.ts';
+import { type Part, recurring, reporting } from './part.ts';
 import type { AuditLine } from '../store/audit-store.ts';
 import { PURGED_AT_ONCE } from '../store/port.ts';
 
@@ -37,9 +37,7 @@ const MAX_FILE = 100_000;
 export const retention = (options: RetentionOptions): Part =>
   recurring(HOUR, ({ isFirst, stopped: signal }) =>
     // One archive file per day, not per hour.
-    purge(options, { signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
-      options.log.error({ detail: describe(error) }, 'cannot delete expired records'),
-    ),
+    purge(options, { signal, slack: isFirst ? 0 : DAY }).catch(reporting(options.log, 'cannot delete expired records')),
   );
 
 /** Deletes all expired data once. @throws errors of the store or the archive's file system; the rest stays */
@@ -63,13 +61,13 @@ export async function purge(options: RetentionOptions, { signal, slack = 0 }: Ru
 
 async function inBatches(batch: () => Promise<number>, signal: AbortSignal | undefined): Promise<number> {
   let all = 0;
-  for (;;) {
-    if (isAborted(signal)) return all;
+  while (!isAborted(signal)) {
     const count = await batch();
     all += count;
-    if (count < PURGED_AT_ONCE) return all;
+    if (count < PURGED_AT_ONCE) break;
     await delay(BREATH);
   }
+  return all;
 }
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted ?? false;

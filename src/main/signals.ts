@@ -23,7 +23,6 @@ export class ServiceSignals {
   readonly #service: Promise<RunningService>;
   readonly #stopped: StopOutcome;
   readonly #requested = new AbortController();
-  #stopping = false;
   #reloadWanted = false;
   #reloading: Promise<void> | undefined;
 
@@ -37,7 +36,7 @@ export class ServiceSignals {
     service.catch(() => undefined);
     signals.pass((signal) => {
       if (signal === 'SIGHUP') this.#reload();
-      else void this.#stop();
+      else void this.stop();
     });
   }
 
@@ -48,7 +47,7 @@ export class ServiceSignals {
 
   /** Whether a signal requested the stop. */
   get stopping(): boolean {
-    return this.#stopping;
+    return this.#requested.signal.aborted;
   }
 
   #reload(): void {
@@ -59,7 +58,7 @@ export class ServiceSignals {
   async #reloadWhileWanted(): Promise<void> {
     try {
       const service = await this.#service;
-      while (this.#reloadWanted && !this.#stopping) {
+      while (this.#reloadWanted && !this.stopping) {
         this.#reloadWanted = false;
         await service.reload();
       }
@@ -68,14 +67,9 @@ export class ServiceSignals {
     }
   }
 
-  /** Stops the service because it cannot continue. @param reason passed on after the stop */
-  async fail(reason: Error): Promise<void> {
-    await this.#stop(reason);
-  }
-
-  async #stop(reason?: Error): Promise<void> {
-    if (this.#stopping) return;
-    this.#stopping = true;
+  /** Stops the service. @param reason why it cannot continue, passed on after the stop */
+  async stop(reason?: Error): Promise<void> {
+    if (this.stopping) return;
     this.#requested.abort();
     let service;
     try {

@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { whenDatabaseAnswers } from './database-wait.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { BY_SIGNAL, Reloads, withoutCa } from './reloads.ts';
+import { Reloads, withoutCa } from './reloads.ts';
 import { nodeTasks } from './node-tasks.ts';
 import { joinNodes, type Nodes } from './nodes.ts';
 import { openConfiguredStore } from './open-store.ts';
@@ -129,7 +129,7 @@ async function startOn(
   });
   return {
     reload: async () => {
-      await reloads.reload(BY_SIGNAL);
+      await reloads.reload({ dryRun: false });
     },
     async stop() {
       await lifecycle.stop();

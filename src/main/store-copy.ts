@@ -83,29 +83,17 @@ export interface CopiedCount {
 /** Receives the number of rows read so far. */
 export type OnRows = (rows: number) => void;
 
-/** Copies every table. @returns what was read */
-export function copyTables(from: Side, to: Side, onRows?: OnRows): Promise<CopiedCount[]> {
-  return ofAllTables(from, onRows, (table, rows) => to.write(table, rows));
-}
-
-export function countTables(side: Side, onRows?: OnRows): Promise<CopiedCount[]> {
-  return ofAllTables(side, onRows, () => Promise.resolve());
-}
-
-async function ofAllTables(
-  side: Side,
-  onRows: OnRows = () => undefined,
-  use: (table: CopiedTable, rows: readonly Row[]) => Promise<void>,
-): Promise<CopiedCount[]> {
+/** Copies every table. @param to undefined: only reads @returns what was read */
+export async function copyTables(from: Side, to: Side | undefined, onRows: OnRows): Promise<CopiedCount[]> {
   const counts: CopiedCount[] = [];
   let before = 0;
   for (const table of TABLES) {
     const hash = createHash('sha256');
     let rows = 0;
-    for await (const some of side.read(table)) {
+    for await (const some of from.read(table)) {
       for (const row of some)
         hash.update(`${JSON.stringify(table.columns.map((name) => comparable(row[name] ?? null)))}\n`);
-      await use(table, some);
+      await to?.write(table, some);
       rows += some.length;
       onRows(before + rows);
     }
@@ -172,12 +160,7 @@ const POSTGRES_ONLY: Readonly<Record<string, (row: Row, node: string) => Row>> =
 /** A PostgreSQL store with one node's audit chain. @param client in a transaction */
 export function postgresSide(client: pg.Client, node: string): Side {
   client.setTypeParser(INT8, Number);
-  const kinds = new Map<string, Promise<ReadonlyMap<string, string>>>();
-  const kindsIn = (table: string) => {
-    const known = kinds.get(table) ?? kindsOf(client, table);
-    kinds.set(table, known);
-    return known;
-  };
+  let kinds: ReadonlyMap<string, string> | undefined;
   return {
     async count({ name }: CopiedTable) {
       const { rows } = await client.query<{ n: number }>(
@@ -202,8 +185,8 @@ export function postgresSide(client: pg.Client, node: string): Side {
     async write({ name, columns }: CopiedTable, rows: readonly Row[]) {
       const full = rows.map((row) => ({ ...row, ...POSTGRES_ONLY[name]?.(row, node) }));
       const all = [...new Set([...columns, ...Object.keys(full[0] ?? {})])];
-      const kindOf = await kindsIn(name);
-      const arrays = all.map((column, n) => `$${n + 1}::${kindOf.get(column) ?? 'text'}[]`);
+      kinds ??= await kindsOf(client);
+      const arrays = all.map((column, n) => `$${n + 1}::${kinds?.get(`${name}.${column}`) ?? 'text'}[]`);
       await client.query(
         `INSERT INTO ${name} (${all.map(quoted).join(', ')}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays.join(', ')})`,
         all.map((column) => full.map((row) => storable((row as Row)[column] ?? null))),
@@ -225,12 +208,13 @@ function source(name: string): string {
   return CHAINED.has(name) ? `(SELECT * FROM ${name} WHERE node = $1) AS chain` : name;
 }
 
-async function kindsOf(client: pg.Client, table: string): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ column_name: string; data_type: string }>(
-    'SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1',
-    [table],
+/** The types of all columns, by `table.column`. */
+async function kindsOf(client: pg.Client): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<Readonly<Record<'name' | 'type', string>>>(
+    `SELECT table_name || '.' || column_name AS name, data_type AS type
+     FROM information_schema.columns WHERE table_schema = current_schema()`,
   );
-  return new Map(rows.map(({ column_name, data_type }) => [column_name, data_type]));
+  return new Map(rows.map(({ name, type }) => [name, type]));
 }
 
 function namesOf(sans: Value | undefined): readonly unknown[] {

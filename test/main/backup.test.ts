@@ -68,8 +68,7 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
     if (before !== since) await before(store, made);
     backUp({
       storePath: paths.path,
-      ownLookupKey: true,
-      ownHmacKey: true,
+      otp: {},
       to: backup,
       now: () => T0,
       progress: () => undefined,
@@ -89,8 +88,7 @@ async function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = n
     storePath: paths.path,
     auditFile: paths.auditFile,
     archive: join(paths.folder, 'archive'),
-    ownLookupKey: true,
-    ownHmacKey: true,
+    otp: {},
     node: 'node',
     cas: ['devices'],
     now: T0 + HOUR,
@@ -415,7 +413,7 @@ test.skipIf(!requires('root'))('a backup that does not fit names the file that i
   mkdirSync(to);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', to]);
   onTestFinished(() => void execFileSync('umount', [to]));
-  const options = { storePath: paths.path, ownLookupKey: true, ownHmacKey: true, to, now: () => T0 };
+  const options = { storePath: paths.path, otp: {}, to, now: () => T0 };
   expect(() => backUp({ ...options, progress: () => undefined })).toThrow(
     `cannot write ${join(to, 'est.db')}: database or disk is full`,
   );
@@ -428,7 +426,7 @@ test('a backup is one moment of the store, while others write', async () => {
   await withStore(paths, async (store) => {
     const writing = Promise.all(Array.from({ length: 50 }, () => issue(store)));
     const progress = (text: string) => void told.push(text);
-    backUp({ storePath: paths.path, ownLookupKey: true, ownHmacKey: true, to: backup, now: () => T0, progress });
+    backUp({ storePath: paths.path, otp: {}, to: backup, now: () => T0, progress });
     await writing;
   });
   // The tables are in the write-ahead log yet: what is said is not the size of an empty database.

@@ -73,12 +73,19 @@ const MANIFEST = 'backup.json';
 export const DATABASE = 'est.db';
 const LOOKUP_KEY = 'otp-lookup.key';
 const HMAC_KEY = 'otp-hmac.key';
-/** Keys that the server creates next to the store, by their names in a backup. */
-export const OWN_KEYS = [
-  [LOOKUP_KEY, lookupKeyFile],
-  [HMAC_KEY, hmacKeyFile],
+/** Keys that the server creates next to the store, by their names in a backup, unless `[otp]` has them. */
+const OWN_KEYS = [
+  [LOOKUP_KEY, lookupKeyFile, 'lookup_key'],
+  [HMAC_KEY, hmacKeyFile, 'hmac_key'],
 ] as const;
 const KEYS: readonly string[] = OWN_KEYS.map(([name]) => name);
+
+/** What `[otp]` has instead of a key next to the store. */
+export type ConfiguredKeys = Partial<Readonly<Record<'lookup_key' | 'hmac_key', unknown>>>;
+
+/** The keys next to the store that belong to it: name in a backup, and path. */
+export const ownKeys = (storePath: string, otp: ConfiguredKeys) =>
+  OWN_KEYS.flatMap(([name, fileOf, key]) => (otp[key] === undefined ? [[name, fileOf(storePath)] as const] : []));
 
 const Manifest = Type.Object({
   format: Type.Literal(1),
@@ -146,7 +153,7 @@ function readBackup(folder: string): Manifest {
   return manifest;
 }
 
-const damaged = (detail: string): EstuaryError =>
+export const damaged = (detail: string): EstuaryError =>
   failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', { detail });
 
 /** @throws EstuaryError 500 `STORE_NOT_A_FILE` for PostgreSQL, which has its own tools */
@@ -160,9 +167,7 @@ export function requireFile(driver: Config['store']['driver']): void {
 
 export interface BackupOptions {
   readonly storePath: string;
-  /** Whether the server generated these keys of the tokens next to the store. */
-  readonly ownLookupKey: boolean;
-  readonly ownHmacKey: boolean;
+  readonly otp: ConfiguredKeys;
   /** A missing or empty folder. */
   readonly to: string;
   readonly now: () => number;
@@ -173,7 +178,7 @@ export interface BackupOptions {
  * @returns the content of `backup.json`
  * @throws EstuaryError 500 `BACKUP_EXISTS`, or an error that prevents reading the store; file system errors
  */
-export function backUp({ storePath, ownLookupKey, ownHmacKey, to, now, progress }: BackupOptions): Manifest {
+export function backUp({ storePath, otp, to, now, progress }: BackupOptions): Manifest {
   if (!existsSync(storePath))
     throw failed('STORE_FAILED', 'there is no store to back up', { detail: `${storePath} does not exist` });
   makeFolder(to);
@@ -187,9 +192,8 @@ export function backUp({ storePath, ownLookupKey, ownHmacKey, to, now, progress 
     const audit = copyDatabase(storePath, join(to, DATABASE));
     progress(`checked: complete up to audit record ${audit.seq}`);
     const names = [DATABASE];
-    for (const [name, fileOf] of OWN_KEYS) {
-      const key = fileOf(storePath);
-      if (!(name === LOOKUP_KEY ? ownLookupKey : ownHmacKey) || !existsSync(key)) continue;
+    for (const [name, key] of ownKeys(storePath, otp)) {
+      if (!existsSync(key)) continue;
       copyPrivately(key, join(to, name));
       names.push(name);
     }
@@ -222,14 +226,18 @@ function copyDatabase(from: string, to: string): ChainHead {
     db.close();
   }
   sync(to);
-  const copy = openReadOnly(to);
+  return headOf(to, (damage) => failed('STORE_FAILED', 'the store is damaged', { detail: `${from}: ${damage}` }));
+}
+
+/** The end of the audit log in a copy, which must be whole. */
+export function headOf(copy: string, damaged: (damage: string) => EstuaryError): ChainHead {
+  const db = openReadOnly(copy);
   try {
-    const damage = damageOf(copy);
-    const head = copy.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
-    if (damage !== undefined || head === undefined)
-      throw failed('STORE_FAILED', 'the store is damaged', { detail: `${from}: ${damage ?? 'ok'}` });
+    const damage = damageOf(db);
+    const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
+    if (damage !== undefined || head === undefined) throw damaged(damage ?? 'ok');
     return head;
   } finally {
-    copy.close();
+    db.close();
   }
 }

@@ -4,19 +4,26 @@
  */
 import { accessSync, constants, linkSync, lstatSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { ChainHead } from '../../audit/record.ts';
-import { codeOf, failed } from '../../errors.ts';
+import { codeOf, type EstuaryError } from '../../errors.ts';
 import { copyOpen, makeFolder, sync } from '../../folders.ts';
-import { damageOf, openReadOnly } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
-import { DATABASE, unusedSuffix, type Manifest, moveAside, type OpenBackup, OWN_KEYS } from './backup.ts';
+import {
+  type ConfiguredKeys,
+  damaged,
+  DATABASE,
+  headOf,
+  type Manifest,
+  moveAside,
+  type OpenBackup,
+  ownKeys,
+  unusedSuffix,
+} from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
 
 export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'archive' | 'cas' | 'now' | 'bar'> {
   readonly backup: Pick<OpenBackup, 'manifest' | 'files'>;
   readonly storePath: string;
-  readonly ownLookupKey: boolean;
-  readonly ownHmacKey: boolean;
+  readonly otp: ConfiguredKeys;
   readonly node: string;
   readonly progress: (text: string) => void;
   /** Shows the progress of writing a file, until the returned function is called. */
@@ -39,7 +46,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const { backup, storePath, progress } = options;
   const { manifest, files } = backup;
   const copy = `${storePath}.restoring`;
-  removeDatabase(copy);
+  for (const end of ['', '-wal', '-shm']) rmSync(`${copy}${end}`, { force: true });
   const mark = unusedSuffix(storePath, options.now);
   // Computing the digest and checking the content take time too.
   const copied = options.watch(copy, manifest.files[DATABASE]?.bytes ?? 0);
@@ -47,46 +54,27 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     progress(`backup of ${manifest.made_at}, up to audit record ${manifest.audit.seq}`);
     makeFolder(dirname(storePath));
     copyOpen(files.get(DATABASE) ?? -1, copy);
-    checkWhole(copy, manifest);
+    const inIt = (damage: string): EstuaryError => damaged(`the database in it: ${damage}`);
+    const { seq, hash } = headOf(copy, inIt);
+    if (seq !== manifest.audit.seq || hash !== manifest.audit.hash) throw inIt('ok');
   } finally {
     copied();
   }
   const session = openReplay({ path: copy, auditFile: options.auditFile, node: options.node });
-  let applied: CaughtUp;
-  try {
-    applied = await catchUp(session, {
-      ...options,
-      crlNumbersSkipped: CRL_NUMBERS_SKIPPED,
-      moveAside: (path) => moveAside(path, mark),
-      event: (done) => ({ type: 'store.restored', outcome: 'success', detail: summary(manifest, done) }),
-    });
-  } finally {
-    await session.close();
-  }
+  const applied = await catchUp(session, {
+    ...options,
+    crlNumbersSkipped: CRL_NUMBERS_SKIPPED,
+    moveAside: (path) => moveAside(path, mark),
+    event: (done) => ({ type: 'store.restored', outcome: 'success', detail: summary(manifest, done) }),
+  }).finally(() => session.close());
   progress(`applied audit records up to ${applied.upTo}`);
   sync(copy);
   const moved = [...applied.moved, ...takePlace(copy, storePath, mark)];
-  const keys = OWN_KEYS.flatMap(([name, fileOf]) =>
-    (name === 'otp-lookup.key' ? options.ownLookupKey : options.ownHmacKey)
-      ? (restoreKey(files.get(name), fileOf(storePath), mark) ?? [])
-      : [],
+  const keys = ownKeys(storePath, options.otp).flatMap(
+    ([name, place]) => restoreKey(files.get(name), place, mark) ?? [],
   );
   sync(dirname(storePath));
   return { ...applied, manifest, moved: [...moved, ...keys] };
-}
-
-function checkWhole(path: string, { audit }: Manifest): void {
-  const db = openReadOnly(path);
-  try {
-    const damage = damageOf(db);
-    const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
-    if (damage === undefined && head?.seq === audit.seq && head.hash === audit.hash) return;
-    throw failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', {
-      detail: `the database in it: ${damage ?? 'ok'}`,
-    });
-  } finally {
-    db.close();
-  }
 }
 
 function summary({ made_at, audit }: Manifest, { whole, upTo }: CaughtUp): string {
@@ -140,8 +128,4 @@ function isReadable(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function removeDatabase(path: string): void {
-  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
 }

@@ -36,8 +36,7 @@ async function copy(config: Config, folder: string, context: CommandContext): Pr
   try {
     return backUp({
       storePath: store.path,
-      ownLookupKey: otp.lookup_key === undefined,
-      ownHmacKey: otp.hmac_key === undefined,
+      otp,
       to: folder,
       now: () => context.now(),
       progress: (text) => context.out(`${text}\n`),
@@ -75,8 +74,7 @@ export async function runRestore(
       storePath: store.path,
       auditFile: audit.file,
       archive: audit.archive,
-      ownLookupKey: otp.lookup_key === undefined,
-      ownHmacKey: otp.hmac_key === undefined,
+      otp,
       node: store.node_name ?? hostname(),
       cas: ca.map(({ label }) => label),
       now: context.now(),

@@ -224,7 +224,7 @@ export async function serve(
     const onWait = (): void => void notifyManager(WAITS, process.env, warn);
     const service = await startService({ ...loaded, configFile, stopping: control.requested, onWait });
     up.resolve(service);
-    void service.failure.then((reason) => control.fail(reason));
+    void service.failure.then((reason) => control.stop(reason));
     await notifyManager(READY, process.env, warn);
     return EXIT.ok;
   } catch (error) {

@@ -13,7 +13,6 @@ import { nodeName, postgresServer } from '../open-store.ts';
 import {
   type CopiedCount,
   copyTables,
-  countTables,
   type OnRows,
   postgresSide,
   rowsOf,
@@ -87,7 +86,7 @@ async function copiedBeside(client: Client, node: string, direction: Direction):
     await refuseFilled(target);
     const total = await rowsOf(source);
     const read = await shown(context, 'copying', total, (onRows) => copyTables(source, target, onRows));
-    verify(read, await shown(context, 'checking the copy', total, (onRows) => countTables(target, onRows)));
+    verify(read, await shown(context, 'checking the copy', total, (onRows) => copyTables(target, undefined, onRows)));
     await client.query('COMMIT');
     db.exec('COMMIT');
     done = true;

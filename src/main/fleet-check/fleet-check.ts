@@ -41,8 +41,8 @@ export async function checkFleet(
 ): Promise<FleetReport> {
   const after = await Simulation.create(next, store, now);
   const before = former && (await Simulation.create(former, store, now));
-  const trust =
-    former && before && (await Trust.create(store, serverChain(former, before), serverChain(next, after), now));
+  const untrusting =
+    former && before && (await trustJudge(store, serverChain(former, before), serverChain(next, after), now));
   let checked = 0;
   const found = {
     stranded: [] as Entry[],
@@ -59,8 +59,8 @@ export async function checkFleet(
       checked++;
       for (const kind of ['stranded', 'recovered', 'unknown'] as const)
         if (entries[kind] !== undefined) found[kind].push(entries[kind]);
-      const untrusting = trust?.judge(holder);
-      if (untrusting !== undefined) found[untrusting.kind].push(untrusting.entry);
+      const judgment = untrusting?.(holder);
+      if (judgment !== undefined) found[judgment.kind].push(judgment.entry);
     }
   }
   return { checked, ...found, not_judged: former === undefined ? [] : notJudged(former, next) };
@@ -121,49 +121,36 @@ function entryOf(
   return { ca: label, device, subject, sans, serial, code, message };
 }
 
-type GivenChains = ReadonlyMap<number, { readonly before: boolean; readonly after: boolean }>;
-
-/** Which answers of cacerts certify the server certificate, before and after. */
-class Trust {
-  /** Whether the server certificate itself does. The same one may be sent without the certificates above it. */
-  readonly #changes: boolean;
+/** @returns finds a holder whose answers of cacerts no longer certify the server certificate, or who was given none */
+async function trustJudge(
+  store: Pick<Store, 'listGivenChains'>,
+  before: ServerChain | undefined,
+  after: ServerChain | undefined,
+  now: number,
+) {
   /** By number of the answer. */
-  readonly #chains: GivenChains;
-
-  private constructor(changes: boolean, chains: GivenChains) {
-    this.#changes = changes;
-    this.#chains = chains;
+  const known = new Map<number, { readonly before: boolean; readonly after: boolean }>();
+  for (const { position, der } of await store.listGivenChains()) {
+    const given = readGiven(der);
+    known.set(position, {
+      before: before !== undefined && (await certifies(given, before, now)),
+      after: after !== undefined && (await certifies(given, after, now)),
+    });
   }
-
-  static async create(
-    store: Pick<Store, 'listGivenChains'>,
-    before: ServerChain | undefined,
-    after: ServerChain | undefined,
-    now: number,
-  ): Promise<Trust> {
-    const chains = new Map<number, { before: boolean; after: boolean }>();
-    for (const { position, der } of await store.listGivenChains()) {
-      const given = readGiven(der);
-      chains.set(position, {
-        before: before !== undefined && (await certifies(given, before, now)),
-        after: after !== undefined && (await certifies(given, after, now)),
-      });
-    }
-    return new Trust(!isSameLeaf(before, after), chains);
-  }
-
-  judge(holder: HolderRow): { readonly kind: 'untrusting' | 'unknown'; readonly entry: Entry } | undefined {
+  // The same certificate may be sent without those above it.
+  const changes = !isSameLeaf(before, after);
+  return (holder: HolderRow): { readonly kind: 'untrusting' | 'unknown'; readonly entry: Entry } | undefined => {
     const [newest] = holder.certificates;
-    const chains = holder.chains.flatMap((chain) => this.#chains.get(chain) ?? []);
+    const chains = holder.chains.flatMap((chain) => known.get(chain) ?? []);
     if (chains.length === 0) {
-      if (!this.#changes) return undefined;
+      if (!changes) return undefined;
       const message = 'The device was never given the CA certificates over a connection with its certificate.';
       return { kind: 'unknown', entry: entryOf(holder, newest, { code: 'CACERTS_NOT_GIVEN', message }) };
     }
     if (chains.some(({ after }) => after) || !chains.some(({ before }) => before)) return undefined;
     const message = 'No CA certificate that the device was given certifies the new server certificate.';
     return { kind: 'untrusting', entry: entryOf(holder, newest, { code: 'SERVER_CERTIFICATE_UNTRUSTED', message }) };
-  }
+  };
 }
 
 /** Keys that decide about a simplereenroll, and are judged. */

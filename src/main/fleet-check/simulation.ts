@@ -20,7 +20,6 @@ import { extensionRequest, signCsr } from '../../pki/pkcs10/csr-builder.ts';
 import { type Certificate, parseTbsCertificate } from '../../pki/x509/certificate.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
 import { canGenerateKey } from '../../pki/x509/key-pair.ts';
-import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { createLogger } from '../../log.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
@@ -169,7 +168,7 @@ export class Simulation {
       linking: { kind: 'carried' },
     } as const;
     const tbs = await enrollment.simulate(Authenticated.forDryRun(received, identity), () =>
-      this.#csr(identity.certificate),
+      csrLike(identity.certificate),
     );
     if (ca.ownIsRecorded) return upstream(ca);
     const next = await this.#inTurn(tbs, ca, trust);
@@ -196,25 +195,21 @@ export class Simulation {
       },
     );
   }
+}
 
-  async #csr({ subject, extensions, publicKey }: Certificate): Promise<Csr> {
-    const key = await this.#keyLike(publicKey);
-    const names = findExtension(extensions, OID.subjectAltName);
-    const algorithm = defaultSignatureAlgorithm(key.keyType);
-    if (algorithm === undefined) throw unauthorized('CLIENT_CERTIFICATE_KEY_REFUSED', 'client certificate key refused');
-    return parseCsr(
-      await signCsr({
-        subject,
-        spki: key.spki,
-        attributes: extensionRequest(names === undefined ? [] : [{ ...names, critical: false }]),
-        algorithm,
-        sign: () => Promise.resolve(Buffer.alloc(64)),
-      }),
-    );
-  }
-
-  /** A new key of the same type; the same key, if the server does not generate the type. */
-  #keyLike(key: PublicKeyInfo): Promise<PublicKeyInfo> {
-    return canGenerateKey(key.keyType) ? KEYS.sample(key.keyType) : Promise.resolve(key);
-  }
+async function csrLike({ subject, extensions, publicKey }: Certificate): Promise<Csr> {
+  // A new key of the same type; the same key, if the server does not generate the type.
+  const key = canGenerateKey(publicKey.keyType) ? await KEYS.sample(publicKey.keyType) : publicKey;
+  const names = findExtension(extensions, OID.subjectAltName);
+  const algorithm = defaultSignatureAlgorithm(key.keyType);
+  if (algorithm === undefined) throw unauthorized('CLIENT_CERTIFICATE_KEY_REFUSED', 'client certificate key refused');
+  return parseCsr(
+    await signCsr({
+      subject,
+      spki: key.spki,
+      attributes: extensionRequest(names === undefined ? [] : [{ ...names, critical: false }]),
+      algorithm,
+      sign: () => Promise.resolve(Buffer.alloc(64)),
+    }),
+  );
 }
