@@ -59,11 +59,10 @@ function merged(before: unknown, after: unknown, key: string, former: ReadonlySe
   const isSection = /^\w+$/.test(key);
   if (former.has(key) && !isSection) return before;
   if (Array.isArray(after))
-    return after.flatMap((one: unknown, index) => {
-      const same: unknown = Array.isArray(before)
-        ? before.find((other: unknown) => nameOf(other) === nameOf(one))
-        : undefined;
-      return merged(same, one, `${key}[${index}]`, former) ?? [];
+    return after.flatMap((item: unknown, index) => {
+      const items: readonly unknown[] = Array.isArray(before) ? before : [];
+      const same = items.find((other) => nameOf(other) === nameOf(item));
+      return merged(same, item, `${key}[${index}]`, former) ?? [];
     });
   if (!isTable(after)) return after;
   const names = Object.keys(former.has(key) && isTable(before) ? { ...before, ...after } : after);
@@ -103,8 +102,8 @@ function merge(
     return Object.fromEntries(values.filter(([, value]) => value !== undefined));
   }
   if (IsArray(schema) && Array.isArray(before) && Array.isArray(after) && before.length === after.length)
-    return before.map((one: unknown, index) =>
-      merge(schema.items, one, after[index], `${key}[${index}]`, changed, live),
+    return before.map((item: unknown, index) =>
+      merge(schema.items, item, after[index], `${key}[${index}]`, changed, live),
     );
   changed[live ? 'live' : 'restart'].push(key);
   return live ? after : before;

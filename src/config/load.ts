@@ -116,7 +116,7 @@ async function read(
   const parsed = parseToml(await readText(file));
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
   const labeled = keysWithLabels(parsed.document);
-  const document = await readDocument(configSchema, withDerivedDefaults(parsed.document), {
+  const document = await readDocument(configSchema, withoutBackdating(withAdminMode(parsed.document)), {
     folder: dirname(resolve(file)),
     env,
     secretBefore: (key, path) =>
@@ -142,10 +142,9 @@ async function read(
 }
 
 /** Paths that a shell would expand. The document shows them as they were written. */
-function unexpanded(document: Table): Warning[] {
-  return [document['store'], document['audit']].flatMap((table, at) => {
-    const [key, path] = at === 0 ? (['store.path', 'path'] as const) : (['audit.file', 'file'] as const);
-    const text = isTable(table) ? table[path] : undefined;
+function unexpanded({ store, audit }: Table): Warning[] {
+  const paths = { 'store.path': isTable(store) && store['path'], 'audit.file': isTable(audit) && audit['file'] };
+  return Object.entries(paths).flatMap(([key, text]) => {
     if (typeof text !== 'string' || !/^~|\$/.test(text)) return [];
     return [{ key, message: `${JSON.stringify(text)} is used as it is: ~ and $ are not expanded (a complete path)` }];
   });
@@ -155,10 +154,6 @@ function unexpanded(document: Table): Warning[] {
 function unusedFileKeys({ store }: Table): Problem[] {
   if (!isTable(store) || store['driver'] !== 'postgres' || store['path'] === undefined) return [];
   return [{ key: 'store.path', message: 'requires driver = "sqlite" (driver is "postgres")' }];
-}
-
-function withDerivedDefaults(document: Table): Table {
-  return withoutBackdating(withAdminMode(document));
 }
 
 /** `profile = "niap"` turns backdating off, except for Dogtag, which decides itself. */
@@ -171,13 +166,9 @@ function withoutBackdating(document: Table): Table {
   return { ...document, ...Object.fromEntries(lists) };
 }
 
-const exactUnlessRemote = (one: unknown): unknown =>
-  isTable(one) && !DRIVERS.some(({ name, remote }) => name === one['driver'] && remote !== undefined)
-    ? exact(one)
-    : one;
-
-function exact(ca: Table): Table {
-  const profile = ca['profile'] ?? {};
+function exactUnlessRemote(ca: unknown): unknown {
+  if (!isTable(ca) || DRIVERS.some(({ name, remote }) => name === ca['driver'] && remote !== undefined)) return ca;
+  const { profile = {} } = ca;
   return isTable(profile) ? { ...ca, profile: { backdate_seconds: 0n, ...profile } } : ca;
 }
 
@@ -192,9 +183,7 @@ function withAdminMode(document: Table): Table {
 
 async function readText(file: string): Promise<string> {
   const refused = (reason: string, line?: number): ConfigError =>
-    new ConfigError(file, [
-      { key: '', message: `${reason} (a TOML document)`, ...(line === undefined ? {} : { line }) },
-    ]);
+    new ConfigError(file, [{ key: '', message: `${reason} (a TOML document)`, ...(line && { line }) }]);
   const bytes = await readContent(file).catch((error: unknown) => {
     throw refused(`cannot be read: ${errorCode(error)}`);
   });
@@ -214,11 +203,10 @@ function unreported<Found extends Problem & { readonly about?: readonly string[]
   reported: readonly Problem[],
 ): Found[] {
   const keys = new Set(reported.flatMap(({ key }) => [key, key.replace(/_(file|env)$/, '')]));
-  return found.filter(
-    ({ key, about = [] }) => ![key, ...about].some((one) => around(one).some((other) => keys.has(other))),
-  );
-}
-
-function around(key: string): string[] {
-  return [key, ...Array.from(key.matchAll(/[.[]/g), ({ index }) => key.slice(0, index))];
+  // A key, and the tables and lists around it.
+  const around = (key: string): string[] => [
+    key,
+    ...Array.from(key.matchAll(/[.[]/g), ({ index }) => key.slice(0, index)),
+  ];
+  return found.filter(({ key, about = [] }) => ![key, ...about].flatMap(around).some((known) => keys.has(known)));
 }

@@ -24,7 +24,7 @@ import { Check, Create } from 'typebox/value';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import { editDistance, nearest } from './nearest.ts';
 import { type Fault, isTable, type Problem, type Table, typeName } from './problem.ts';
-import { Secret, secretFromEnv, secretFromFile, type Surroundings } from './secret.ts';
+import { Secret, secretFromEnv, type SecretForm, secretFromFile, type Surroundings } from './secret.ts';
 
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
 
@@ -58,7 +58,7 @@ function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also:
 
 const isSecret = (schema: TSchema): boolean => secretForm(schema) !== undefined;
 
-function secretForm(schema: TSchema): 'secret' | 'bytes' | 'pin' | undefined {
+function secretForm(schema: TSchema): SecretForm | undefined {
   const { form } = notes(schema);
   return form === 'secret' || form === 'bytes' || form === 'pin' ? form : undefined;
 }
@@ -217,7 +217,7 @@ class Reader {
   /** @param from the key that contains the path of the file, if it is another one */
   async #secret(
     schema: TSchema,
-    form: 'secret' | 'bytes' | 'pin',
+    form: SecretForm,
     raw: Table,
     key: string,
     name: string,

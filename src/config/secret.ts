@@ -45,8 +45,8 @@ export class Secret {
 }
 
 /** Whether two parts of a configuration are equal, including secrets. */
-export function isSameConfig(one: unknown, other: unknown): boolean {
-  return isDeepStrictEqual(revealed(one), revealed(other));
+export function isSameConfig(before: unknown, after: unknown): boolean {
+  return isDeepStrictEqual(revealed(before), revealed(after));
 }
 
 /**
@@ -75,7 +75,7 @@ export interface Surroundings {
   readonly keepSecret?: (key: string, file: string, secret: Secret) => void;
 }
 
-type SecretForm = 'secret' | 'bytes' | 'pin';
+export type SecretForm = 'secret' | 'bytes' | 'pin';
 
 /** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason of a failure. */
 export async function secretFromFile(file: string, form: SecretForm, where: Surroundings): Promise<Secret | string> {

@@ -32,7 +32,7 @@ function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): Sh
       walk(child, value[name], key === '' ? name : `${key}.${name}`, live),
     );
   if (IsArray(schema) && Array.isArray(value) && value.some((element) => isTable(element) || element instanceof Secret))
-    return value.flatMap((one: unknown, index) => walk(schema.items, one, `${key}[${index}]`, live));
+    return value.flatMap((item: unknown, index) => walk(schema.items, item, `${key}[${index}]`, live));
   return [{ key, value: notes(schema).sensitive === true ? HIDDEN : withoutSecrets(value), live }];
 }
 

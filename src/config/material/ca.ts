@@ -111,17 +111,10 @@ export async function loadService(
 ): Promise<ServiceMaterial> {
   const trustAnchors =
     trust_anchors === undefined ? undefined : await reader.anchors(`${key}.trust_anchors`, trust_anchors);
-  const client =
-    client_certificate === undefined || client_key === undefined
-      ? undefined
-      : await reader.pair(
-          `${key}.client_certificate`,
-          client_certificate,
-          `${key}.client_key`,
-          client_key,
-          'the service may not accept it',
-        );
-  return { trustAnchors, client };
+  if (client_certificate === undefined || client_key === undefined) return { trustAnchors, client: undefined };
+  const [place, keyPlace] = [`${key}.client_certificate`, `${key}.client_key`];
+  const effect = 'the service may not accept it';
+  return { trustAnchors, client: await reader.pair(place, client_certificate, keyPlace, client_key, effect) };
 }
 
 /**

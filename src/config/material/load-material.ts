@@ -65,7 +65,11 @@ export async function loadMaterial(
     tls.certificate === undefined
       ? undefined
       : await loadServerCertificate(reader, 'tls', tls.certificate, tls.private_key);
-  const adminPair = await loadAdminPair(reader, config, pair);
+  const { certificate, private_key: adminKey } = admin.tls;
+  const adminPair =
+    certificate === undefined || adminKey === undefined
+      ? pair
+      : await loadServerCertificate(reader, 'admin.tls', certificate, adminKey);
   const clientTrust = await loadTrust(reader, 'tls.client_auth', tls.client_auth);
   const adminTrust = await loadTrust(reader, 'admin.tls', admin.tls);
   await checkAdminAnchors(reader, config);
@@ -87,8 +91,8 @@ export async function loadMaterial(
     tokenIssuer: jwt && (await loadService(reader, jwt, 'auth.jwt')),
   };
   const receivers = new Map<string, ServiceMaterial>();
-  for (const [n, one] of config.notifications.entries())
-    receivers.set(one.name, await loadService(reader, one, `notifications[${n}]`));
+  for (const [n, receiver] of config.notifications.entries())
+    receivers.set(receiver.name, await loadService(reader, receiver, `notifications[${n}]`));
   const openidProvider = admin.oidc && (await loadService(reader, admin.oidc, 'admin.oidc'));
   await checkJwks(reader, config);
   const cas = await loadCas(reader, config);
@@ -158,17 +162,6 @@ async function loadServerCertificate(
   return pair;
 }
 
-/** The admin listener's own certificate, or the EST listener's. */
-function loadAdminPair(
-  reader: MaterialReader,
-  { admin }: Config,
-  pair: KeyPair | undefined,
-): Promise<KeyPair | undefined> {
-  const { certificate, private_key: key } = admin.tls;
-  if (certificate === undefined || key === undefined) return Promise.resolve(pair);
-  return loadServerCertificate(reader, 'admin.tls', certificate, key);
-}
-
 async function loadProxies(reader: MaterialReader, { est }: Config): Promise<ProxyMaterial | undefined> {
   if (est.client_certificate_header === undefined) return undefined;
   const { proxy_certificates, intermediates: file } = est.client_certificate_header;
@@ -208,15 +201,13 @@ function jwksProblem(text: string): string | undefined {
   }
 }
 
-/** First bytes of a keytab (MIT's file format, version 1 or 2). */
-const KEYTAB_VERSIONS = ['0501', '0502'];
-
 /** Reports problems early; the library reads the keytab later. */
 async function checkKeytab(reader: MaterialReader, { gssapi }: Config): Promise<void> {
   if (!gssapi.enabled || gssapi.keytab === undefined) return;
   await reader.look('gssapi.keytab', gssapi.keytab, async (file) => {
     const bytes = await readBytes(file, 'a keytab');
-    if (!KEYTAB_VERSIONS.includes(bytes.subarray(0, 2).toString('hex')))
+    // MIT's file format, version 1 or 2.
+    if (!['0501', '0502'].includes(bytes.toString('hex', 0, 2)))
       throw new FileError(`${file} is not a keytab`, 'a keytab');
     const [, realm] = gssapi.service_principal?.split('@') ?? [];
     const realms = realmsOf(bytes);
@@ -279,10 +270,12 @@ async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMate
   const raCertificates: Certificate[] = [];
   for (const [index, file] of cmc.ra_certificates.entries()) {
     const key = `cmc.ra_certificates[${index}]`;
-    for (const one of (await reader.certificates(key, file)) ?? []) {
-      reader.validity(key, one, `the certificate of "${formatName(one.subject)}"`, 'it is not accepted as an RA');
-      raCertificates.push(one);
+    const certificates = (await reader.certificates(key, file)) ?? [];
+    for (const certificate of certificates) {
+      const who = `the certificate of "${formatName(certificate.subject)}"`;
+      reader.validity(key, certificate, who, 'it is not accepted as an RA');
     }
+    raCertificates.push(...certificates);
   }
   return { responder, raCertificates };
 }

@@ -212,10 +212,10 @@ export function certificateExpiries(material: Material): CertificateExpiry[] {
     ...ends('key_encryption', [...material.keyEncryption.values()]),
     ...ends('proxy', material.proxies?.certificates),
     ...services.flatMap((service) => ofService(service)),
-    ...[...cas, ...[...labels.values()].flat()].flatMap((one) => [
-      ...ends('renewal_issuer', one.renewalIssuers, one.table.label),
-      ...ends('client_issuer', one.clientIssuers, one.table.label),
-      ...ofService(one.authorization, one.table.label),
+    ...[...cas, ...[...labels.values()].flat()].flatMap(({ renewalIssuers, clientIssuers, authorization, table }) => [
+      ...ends('renewal_issuer', renewalIssuers, table.label),
+      ...ends('client_issuer', clientIssuers, table.label),
+      ...ofService(authorization, table.label),
     ]),
     ...cas.flatMap(({ table, expiring }) => CA_USES.flatMap((use) => ends(use, expiring[use], table.label))),
   ];

@@ -154,27 +154,26 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
   const anchors = mode === 'none' ? [] : await reader.knownCertificates(trust_anchors);
   const ofServer = await certificatesOf(reader, ca.flatMap(caCertificateFiles));
   const ownOrAbove = await ownAnchors(anchors, ofServer);
-  for (const { key: table, table: one } of labels) {
-    const key = `${table}.client_issuers`;
-    const files = clientIssuerFiles(one);
-    if (!countsAt(one, 'mtls')) continue;
-    const any = one.client_issuers.includes('any');
-    const own = one.client_issuers.includes('own') ? caCertificateFiles(one) : [];
-    const covered = await ownAnchors(anchors, await certificatesOf(reader, [...files, ...own]));
-    const left = anchors.filter(
-      (anchor) =>
-        !any && !covered.includes(anchor) && !(one.client_issuers.includes('anchors') && !ownOrAbove.includes(anchor)),
-    );
+  for (const { key, table } of labels) {
+    const { client_issuers: issuers, label } = table;
+    if (!countsAt(table, 'mtls')) continue;
+    const own = issuers.includes('own') ? caCertificateFiles(table) : [];
+    const covered = await ownAnchors(anchors, await certificatesOf(reader, [...clientIssuerFiles(table), ...own]));
+    const counts = (anchor: Certificate): boolean =>
+      issuers.includes('any') ||
+      covered.includes(anchor) ||
+      (issuers.includes('anchors') && !ownOrAbove.includes(anchor));
+    const left = anchors.filter((anchor) => !counts(anchor));
     for (const { subject } of left)
       reader.warn(
-        key,
-        `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${one.label}"`,
+        `${key}.client_issuers`,
+        `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${label}"`,
         'add its file to the list if they should',
       );
-    if (one.profile.mtls_subject !== 'auto' || !allowsAnyName(one)) continue;
+    if (table.profile.mtls_subject !== 'auto' || !allowsAnyName(table)) continue;
     for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
       reader.warn(
-        `${table}.profile`,
+        `${key}.profile`,
         `does not restrict the names for certificates under "${formatName(subject)}": each can ask for any name, including those of others`,
         'subject.template, and san.allowed = [] or patterns with a placeholder',
       );

@@ -27,8 +27,6 @@ export function* caChecks(config: Config): Generator<Finding> {
     const { remote: who } = driver;
     if (who !== undefined) {
       yield* remoteChecks(table, key, who);
-      yield* remoteNameChecks(table, key, who);
-      yield* remoteProfileChecks(table, key, who);
     }
     yield* driver.checks?.(table, key, () => hasFreeRequesters(config, table)) ?? [];
   }
@@ -51,7 +49,8 @@ function* ruleChecks(table: CaConfig, key: string): Generator<Finding> {
   yield* extensionChecks(table.profile, `${key}.profile`);
   yield* deviceCaChecks(table, key);
   yield* escrowChecks(table, key);
-  yield* authorizationChecks(table, `${key}.authorization`);
+  const { client_certificate, client_key } = table.authorization ?? {};
+  yield* bothOrNeither(`${key}.authorization`, { client_certificate, client_key });
   if (table.csrattrs !== undefined) yield* csrAttrsChecks(table.csrattrs, table.profile, key);
 }
 
@@ -83,27 +82,16 @@ function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): G
     yield finding(`${key}.ocsp`, `is given, and ${who} answers OCSP itself (leave the section out)`);
   if (profile.allow_subject_change)
     yield finding(`${key}.profile.allow_subject_change`, `is true, and ${who} uses the names of the CSR (false)`);
-}
-
-/** A remote CA decides these with its own profile. */
-function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
-  const given = {
-    backdate_seconds: profile.backdate_seconds !== undefined,
-    policies: profile.policies.length > 0,
-    extensions: profile.extensions.length > 0,
-    certificate_authority: profile.certificate_authority !== undefined,
-  };
-  for (const [name, isGiven] of Object.entries(given))
-    if (isGiven)
-      yield finding(`${key}.profile.${name}`, `is given, and the profile of ${who} decides it (leave it out)`);
-}
-
-/** A CA that takes names from the CSR cannot use other names. */
-function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
-  const given = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
-  for (const [name, value] of Object.entries(given))
+  const names = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
+  for (const [name, value] of Object.entries(names))
     if (value !== undefined)
       yield finding(`${key}.profile.${name}`, `is given, and ${who} uses the names of the CSR (leave it out)`);
+  // A remote CA decides these with its own profile.
+  const { backdate_seconds, policies, extensions, certificate_authority } = profile;
+  const decided = { backdate_seconds, policies, extensions, certificate_authority };
+  for (const [name, value] of Object.entries(decided))
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
+      yield finding(`${key}.profile.${name}`, `is given, and the profile of ${who} decides it (leave it out)`);
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {
@@ -128,7 +116,7 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
     );
   const { required, allowed, patterns } = profile.subject;
   for (const type of required)
-    if (allowed !== undefined && !allowed.some((one) => attributeType(one) === attributeType(type)))
+    if (allowed !== undefined && !allowed.some((other) => attributeType(other) === attributeType(type)))
       yield finding(
         `${key}.subject.required`,
         `"${type}" is required and not allowed (a type that is in allowed)`,
@@ -187,12 +175,6 @@ function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
   );
 }
 
-function* authorizationChecks({ authorization }: CaConfig, key: string): Generator<Finding> {
-  if (authorization === undefined) return;
-  const { client_certificate, client_key } = authorization;
-  yield* bothOrNeither(key, { client_certificate, client_key });
-}
-
 function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: string): Generator<Finding> {
   const key = `${ca}.csrattrs`;
   if (csrattrs.key_type !== undefined && !profile.key_types.includes(csrattrs.key_type))
@@ -229,10 +211,6 @@ function* furtherLabelChecks(config: Config): Generator<Finding> {
         `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,
       );
   }
-  yield* renewalLabelChecks(config);
-}
-
-function* renewalLabelChecks(config: Config): Generator<Finding> {
   const labels = labelsOf(config);
   for (const { key, table, of } of labels) {
     const { label: own } = of ?? table;
@@ -256,21 +234,21 @@ function* extensionChecks({ policies, extensions }: ProfileConfig, key: string):
   if (twice !== undefined) yield finding(`${key}.policies`, `${twice} occurs twice (each policy once)`);
   const seen = new Set<string>();
   for (const [index, { oid, value, from }] of extensions.entries()) {
-    const one = `${key}.extensions[${index}]`;
-    if (seen.has(oid)) yield finding(`${one}.oid`, `${oid} occurs twice (each extension once)`);
+    const place = `${key}.extensions[${index}]`;
+    if (seen.has(oid)) yield finding(`${place}.oid`, `${oid} occurs twice (each extension once)`);
     seen.add(oid);
     if ((value === undefined) === (from === undefined))
       yield finding(
-        one,
+        place,
         `has ${value === undefined ? 'neither value nor from' : 'both value and from'} (value = "hex of the DER", or from = "csr")`,
-        `${one}.value`,
-        `${one}.from`,
+        `${place}.value`,
+        `${place}.from`,
       );
     if (from !== undefined && oid === OID.microsoftSid)
       yield finding(
-        `${one}.from`,
+        `${place}.from`,
         `is "csr", and ${oid} names an account of a domain, which anybody could then claim (leave it out)`,
-        `${one}.oid`,
+        `${place}.oid`,
       );
   }
 }

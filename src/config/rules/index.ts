@@ -48,23 +48,18 @@ function* serverChecks({ server, est, admin, publication }: Config): Generator<F
     { name: 'admin', ...admin },
     ...(publication.enabled ? [{ name: 'publication', ...publication }] : []),
   ];
-  for (const [index, one] of listeners.entries())
+  const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
+  for (const [index, { name, host, port }] of listeners.entries())
     for (const other of listeners.slice(0, index))
-      if (
-        one.port !== 0 &&
-        one.port === other.port &&
-        (one.host === other.host || isAny(one.host) || isAny(other.host))
-      )
+      if (port !== 0 && port === other.port && (host === other.host || isAny(host) || isAny(other.host)))
         yield finding(
-          `${one.name}.port`,
-          `${one.port} is the port of ${other.name} too (a port for each listener)`,
+          `${name}.port`,
+          `${port} is the port of ${other.name} too (a port for each listener)`,
           `${other.name}.port`,
-          `${one.name}.host`,
+          `${name}.host`,
           `${other.name}.host`,
         );
 }
-
-const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
   const { mode, trust_anchors } = tls.client_auth;

@@ -82,6 +82,7 @@ describe('writing', () => {
     mkdirSync(folder.file('audit.log'));
     const [found] = checkDisks(configOf(folder.file('est.db'), folder.file('audit.log')));
     expect(found).toMatchObject({
+      check: 'disk',
       status: 'failed',
       detail: expect.stringContaining('illegal operation on a directory') as string,
     });
@@ -102,6 +103,7 @@ describe.skipIf(!requires('root'))('a real disk', () => {
     writeFileSync(`${path}/filler`, Buffer.alloc(15 * MIB));
     const [found] = checkDisks(configOf(`${path}/est.db`, `${path}/audit.log`));
     expect(found).toEqual({
+      check: 'disk',
       status: 'failed',
       detail: `${path} (store, audit log): 1 MiB free of 16 MiB: the disk is full, and the server issues nothing. Free some space`,
     });
@@ -112,6 +114,7 @@ describe.skipIf(!requires('root'))('a real disk', () => {
     const path = mounted('-o', 'size=4k,ro');
     const [found] = checkDisks(configOf(`${path}/est.db`, `${path}/audit.log`));
     expect(found).toMatchObject({
+      check: 'disk',
       status: 'failed',
       detail: expect.stringContaining('read-only file system') as string,
     });
