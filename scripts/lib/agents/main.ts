@@ -28,7 +28,7 @@ else {
   const result = values.served
     ? await runServed({ ...fleet, perProcess: 10 })
     : values.states
-      ? await runStates({ ...fleet, lifetime: Math.ceil(hours / 24) })
+      ? await runStates({ ...fleet, lifetime: Math.ceil(hours / 24), progress: (text) => process.stderr.write(text) })
       : await runFleet({ ...fleet, lifetime: hours * 3_600_000, rolloverDays: 30 });
   const seconds = Math.round((performance.now() - started) / 1000);
   process.stdout.write(`${JSON.stringify({ ...result, seconds }, null, 2)}\n`);

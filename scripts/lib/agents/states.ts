@@ -33,6 +33,7 @@ export interface StatesOptions {
   /** Days of a certificate. The whole takes nine of its lifetimes. */
   readonly lifetime: number;
   readonly seed: number;
+  readonly progress?: (text: string) => void;
 }
 
 export interface StatesResult {
@@ -344,8 +345,11 @@ class StatesFleet {
   }
 
   #report(problem: string): void {
-    const lifetimes = (this.#clock.time - this.#start) / DAY / this.#options.lifetime;
-    this.#problems.push(`after ${lifetimes.toFixed(3)} lifetimes: ${problem}`);
+    this.#problems.push(`after ${this.#lifetimes()} lifetimes: ${problem}`);
+  }
+
+  #lifetimes(): string {
+    return ((this.#clock.time - this.#start) / DAY / this.#options.lifetime).toFixed(3);
   }
 
   async #admin(method: string, path: string, body?: unknown) {
@@ -358,6 +362,7 @@ class StatesFleet {
 
   /** Ten times in the life of a certificate. */
   async #operate(): Promise<void> {
+    this.#options.progress?.(`${this.#lifetimes()} of ${LENGTH} lifetimes, ${this.#counts.requests} requests\n`);
     await this.#check();
     const { json } = await this.#admin('GET', '/admin/requests?status=pending&limit=1000');
     for (const { id } of itemsOf(json)) {
