@@ -174,6 +174,7 @@ class StatesFleet {
       await next.what();
     }
     if (this.#counts.cutOff === 0) this.#report('nobody was cut off');
+    if (![...this.#seen].some((one) => one.endsWith(' waiting'))) this.#report('nobody waited');
     const states: Record<string, number> = {};
     for (const one of this.#seen) states[one.split(' ')[1] ?? ''] = (states[one.split(' ')[1] ?? ''] ?? 0) + 1;
     const certificates = this.#agents.reduce((sum, { held }) => sum + held.length, 0);
@@ -229,7 +230,10 @@ class StatesFleet {
   }
 
   async #givePassword({ name, kind, world }: Agent): Promise<void> {
-    world.otp = (await this.#estuary.otp({ client_id: name, ...(kind === 'approved' && { ca: 'approved' }) })).token;
+    // The first request waits for its approval, and its polls have the password.
+    const expires_at = new Date(this.#clock.time + this.#options.lifetime * DAY).toISOString();
+    const label = kind === 'approved' ? { ca: 'approved' } : {};
+    world.otp = (await this.#estuary.otp({ client_id: name, expires_at, ...label })).token;
   }
 
   /** One step; the next one is an event. */
@@ -505,11 +509,13 @@ class StatesFleet {
     return this.#agents.filter(({ name, kind }) => names.has(name) && !SCRAPPED.includes(kind)).map(({ name }) => name);
   }
 
-  /** Agents with a certificate that do not trust the server any more. */
+  /** Agents with a certificate that do not trust the server any more. What expired long ago is in no list. */
   async #unreachable(): Promise<readonly string[]> {
     const names: string[] = [];
+    const oldest = this.#clock.time - FORGET * this.#options.lifetime * DAY;
     for (const agent of this.#agents) {
-      if (!agent.isOn || agent.world.live === undefined) continue;
+      const { notAfter = 0 } = agent.held.at(-1) ?? {};
+      if (!agent.isOn || agent.world.live === undefined || notAfter < oldest) continue;
       const error = await this.#step(agent, 'renew');
       if (error?.code === 'SERVER_UNTRUSTED') names.push(agent.name);
     }
