@@ -22,19 +22,19 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
   const { selection, begins, due } = row;
   const counts = { replaced: 0, waiting: 0, failed: 0, overdue: 0 };
   const rows: Record<Unreplaced, ListedCertificate[]> = { waiting: [], failed: [], overdue: [] };
-  const count = (one: ListedCertificate, failed_at: number | null): void => {
-    if (one.revoked_at !== null || one.not_after <= now) return;
+  const count = (certificate: ListedCertificate, failed_at: number | null): void => {
+    if (certificate.revoked_at !== null || certificate.not_after <= now) return;
     const kind = now > due ? 'overdue' : (failed_at ?? -Infinity) >= begins ? 'failed' : 'waiting';
     counts[kind]++;
-    if (rows[kind].length < NAMED) rows[kind].push(one);
+    if (rows[kind].length < NAMED) rows[kind].push(certificate);
   };
   for await (const page of allPages((next) => store.listCertificates({ ...selection, ...next }, now))) {
     const known = await store.listSuccessions(page.map(({ serial }) => serial));
     const successions = new Map(known.map((row) => [`${row.ca} ${row.serial}`, row]));
-    for (const one of page) {
-      const succession = successions.get(`${one.ca} ${one.serial}`);
+    for (const certificate of page) {
+      const succession = successions.get(`${certificate.ca} ${certificate.serial}`);
       if (succession === undefined || succession.issued_at > begins) continue;
-      if (succession.replaced === 0) count(one, succession.last_failed_at);
+      if (succession.replaced === 0) count(certificate, succession.last_failed_at);
       else counts.replaced++;
     }
   }

@@ -40,22 +40,11 @@ function boundedList(values: readonly string[]): readonly string[] | undefined {
   return kept === -1 ? values : [...values.slice(0, kept), '…'];
 }
 
-/** The fields that the commit adds to an event. */
-interface Place {
-  readonly seq: number;
-  /** ISO 8601. */
-  readonly time: string;
-  readonly node: string | undefined;
-  readonly stored: number | undefined;
-  readonly prev_hash: string;
-}
-
 /**
  * The canonical JSON that is hashed: fields in the order of HASHED_FIELDS, absent ones omitted, no white space. It is
  * what JSON.stringify makes of an object with these fields.
  */
-function canonicalJson(event: AuditEvent, place: Place): string {
-  const all: Readonly<Partial<Record<HashedField, unknown>>> = { ...event, ...place };
+function canonicalJson(all: Readonly<Partial<Record<HashedField, unknown>>>): string {
   let text = '';
   for (const field of HASHED_FIELDS) {
     const value = bounded(all[field]);
@@ -64,9 +53,7 @@ function canonicalJson(event: AuditEvent, place: Place): string {
   return `{${text.slice(1)}}`;
 }
 
-function sha256(text: string): string {
-  return hash('sha256', text, 'hex');
-}
+const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 function withHash(canonical: string, hash: string): string {
   return `${canonical.slice(0, -1)},"hash":"${hash}"}`;
@@ -83,7 +70,7 @@ const HASH_LENGTH = withHash('}', GENESIS_HASH).length;
 export function chain(head: ChainHead, event: AuditEvent, time: number, node?: string, stored?: number): ChainedRecord {
   const seq = head.seq + 1;
   const place = { seq, time: new Date(time).toISOString(), node, stored, prev_hash: head.hash };
-  const canonical = canonicalJson(event, place);
+  const canonical = canonicalJson({ ...event, ...place });
   const digest = sha256(canonical);
   return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest), event };
 }
@@ -116,41 +103,33 @@ export function parseLine(line: string): ParsedRecord | undefined {
   const canonical = `${line.slice(0, -HASH_LENGTH)}}`;
   const digest = sha256(canonical);
   if (withHash(canonical, digest) !== line) return undefined;
-  const range = isArchivedRange(archived) ? archived : undefined;
-  const checkpoint = isCheckpoint(sealed) ? sealed : undefined;
-  const anchors = Array.isArray(told) ? told.filter(isAnchor) : [];
   return {
     seq,
     type,
     time: Date.parse(time),
     hash: digest,
     prev_hash,
-    archived: range,
-    checkpoint,
-    anchors,
+    archived: isArchivedRange(archived) ? archived : undefined,
+    checkpoint: isCheckpoint(sealed) ? sealed : undefined,
+    anchors: Array.isArray(told) ? told.filter(isAnchor) : [],
     node: typeof node === 'string' ? node : undefined,
     record,
     line,
   };
 }
 
-function isArchivedRange(value: unknown): value is ArchivedRange {
+/** Whether a value is an object with whole numbers and texts under these names. */
+function hasFields(value: unknown, numbers: readonly string[], texts: readonly string[]): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { first, last, hash } = value as Record<keyof ArchivedRange, unknown>;
-  return Number.isSafeInteger(first) && Number.isSafeInteger(last) && typeof hash === 'string';
+  const at = (name: string): unknown => Reflect.get(value, name);
+  return numbers.every((name) => Number.isSafeInteger(at(name))) && texts.every((name) => typeof at(name) === 'string');
 }
 
-function isAnchor(value: unknown): value is Anchor {
-  if (typeof value !== 'object' || value === null) return false;
-  const { node, seq, hash } = value as Record<keyof Anchor, unknown>;
-  return typeof node === 'string' && Number.isSafeInteger(seq) && typeof hash === 'string';
-}
+const isArchivedRange = (value: unknown): value is ArchivedRange => hasFields(value, ['first', 'last'], ['hash']);
 
-export function isCheckpoint(value: unknown): value is Checkpoint {
-  if (typeof value !== 'object' || value === null) return false;
-  const { seq, hash, signature } = value as Record<keyof Checkpoint, unknown>;
-  return Number.isSafeInteger(seq) && typeof hash === 'string' && typeof signature === 'string';
-}
+const isAnchor = (value: unknown): value is Anchor => hasFields(value, ['seq'], ['node', 'hash']);
+
+export const isCheckpoint = (value: unknown): value is Checkpoint => hasFields(value, ['seq'], ['hash', 'signature']);
 
 export interface StoredLine {
   readonly seq: number;
@@ -165,18 +144,9 @@ export interface TimeRange {
 }
 
 /** Whether a value has the fields of every record; does not check the hash. */
-export function isAuditRecord(value: unknown): value is AuditRecord {
-  if (typeof value !== 'object' || value === null) return false;
-  const { seq, time, type, hash, prev_hash } = value as Record<keyof AuditRecord, unknown>;
-  return (
-    Number.isSafeInteger(seq) &&
-    typeof time === 'string' &&
-    !Number.isNaN(Date.parse(time)) &&
-    typeof type === 'string' &&
-    typeof hash === 'string' &&
-    typeof prev_hash === 'string'
-  );
-}
+export const isAuditRecord = (value: unknown): value is AuditRecord =>
+  hasFields(value, ['seq'], ['time', 'type', 'hash', 'prev_hash']) &&
+  !Number.isNaN(Date.parse((value as AuditRecord).time));
 
 export function follows(head: ChainHead, record: ParsedRecord): boolean {
   return record.seq === head.seq + 1 && record.prev_hash === head.hash;
@@ -188,12 +158,7 @@ export interface StoredHead extends ChainHead {
   readonly file_size: number;
 }
 
-export interface StoredRecord {
-  readonly seq: number;
-  readonly time: number;
-  readonly type: string;
-  readonly line: string;
-}
+export type StoredRecord = Pick<ChainedRecord, 'seq' | 'time' | 'type' | 'line'>;
 
 /** The first error found; used only inside the verification. */
 export class Broken extends Error {

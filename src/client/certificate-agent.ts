@@ -270,11 +270,12 @@ export async function stepAll(
 ): Promise<StepResult[]> {
   return locked(chosen, 'step', async () => {
     const results: StepResult[] = [];
-    for (const one of chosen) {
-      const result = await new CertificateAgent(one, config.server, context).step(options);
+    for (const certificate of chosen) {
+      const result = await new CertificateAgent(certificate, config.server, context).step(options);
       const { outcome, note } = result;
       // A timer run with nothing to do is silent.
-      if (note !== undefined && (outcome !== 'valid' || options.explicit === true)) context.log('info', one.name, note);
+      if (note !== undefined && (outcome !== 'valid' || options.explicit === true))
+        context.log('info', certificate.name, note);
       results.push(result);
     }
     report(config, context);

@@ -39,13 +39,14 @@ export async function keepUp(
   const pins = new Pins(context);
   await locked(config.certificate, 'run', async () => {
     await Promise.all(
-      config.certificate.map(async (one) => {
-        const schedule = new Schedule(one, context);
+      config.certificate.map(async (certificate) => {
+        const schedule = new Schedule(certificate, context);
         while (!stop.aborted) {
           let next = schedule.due();
           if (next <= context.now()) {
             const before = seen(schedule);
-            await pins.guard(one, () => slots.use(async () => (stop.aborted ? undefined : elsewhere(one, stop))));
+            const step = async () => (stop.aborted ? undefined : elsewhere(certificate, stop));
+            await pins.guard(certificate, () => slots.use(step));
             const isStuck = schedule.due() <= context.now() && seen(schedule) === before;
             const pause = isStuck ? AFTER_FAILED_STEP : AFTER_STEP;
             next = Math.max(schedule.due(), context.now() + pause);

@@ -67,7 +67,7 @@ async function askOcsp(
 }
 
 async function firstIssuer(of: Certificate, known: readonly Certificate[]): Promise<Certificate | undefined> {
-  for (const one of known) if (await isIssuedBy(of, one)) return one;
+  for (const issuer of known) if (await isIssuedBy(of, issuer)) return issuer;
   return undefined;
 }
 

@@ -36,7 +36,7 @@ export const runHook: RunHook = (command, environment, timeout, line) =>
       stream?.on('data', (chunk: Buffer) => {
         const lines = (rest + chunk.toString('utf8')).split('\n');
         rest = (lines.pop() ?? '').slice(0, LINE);
-        for (const one of lines) say(one);
+        for (const line of lines) say(line);
       });
       return (): void => {
         stream?.destroy();

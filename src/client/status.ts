@@ -167,7 +167,7 @@ export function describeStatus(status: CertificateStatus): string {
 export function writeReports(config: ClientConfig, disk: Disk, now: number): void {
   const { health_file: health, prometheus_file: prometheus } = config;
   if (health === undefined && prometheus === undefined) return;
-  const all = config.certificate.map((one) => statusOf(one, disk, now));
+  const all = config.certificate.map((certificate) => statusOf(certificate, disk, now));
   if (health !== undefined) replace(disk, health, `${JSON.stringify(healthOf(all, now), null, 2)}\n`);
   if (prometheus !== undefined) replace(disk, prometheus, metricsOf(all, now));
 }
@@ -228,9 +228,9 @@ export function metricsOf(certificates: readonly CertificateStatus[], now: numbe
   const lines = METRICS.flatMap(({ name, help, of }) => [
     `# HELP ${name} ${help}`,
     `# TYPE ${name} gauge`,
-    ...certificates.flatMap((one) => {
-      const value = of(one);
-      return value === undefined ? [] : [`${name}{certificate="${one.name}"} ${value}`];
+    ...certificates.flatMap((certificate) => {
+      const value = of(certificate);
+      return value === undefined ? [] : [`${name}{certificate="${certificate.name}"} ${value}`];
     }),
   ]);
   const updated = 'estuary_client_updated_seconds';

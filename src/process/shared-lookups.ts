@@ -31,7 +31,7 @@ export function sharedLookup(lookup: Lookup): (host: string, ...rest: readonly u
     return lookup(host, options, (...answer: readonly unknown[]) => {
       const all = underWay.get(key) ?? [];
       underWay.delete(key);
-      for (const one of all) one(...answer);
+      for (const done of all) done(...answer);
     });
   };
 }

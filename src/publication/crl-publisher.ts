@@ -79,11 +79,12 @@ export class CrlPublisher {
 
   #refresh(): void {
     if (this.#options.isOnDuty?.() === false) return;
-    for (const ca of this.#options.cas())
+    const { cas, log } = this.#options;
+    for (const ca of cas())
       if (ca.driver.statusSigner !== undefined && !this.#failedLately(ca.label))
-        this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
-          this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL');
-        });
+        this.current(ca, ca.driver.statusSigner).catch((error: unknown) =>
+          log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL'),
+        );
   }
 
   /** Waits for signatures in progress. */
@@ -123,8 +124,12 @@ export class CrlPublisher {
   async latest(ca: Ca): Promise<(CrlRow & { readonly entries: number; readonly thisUpdate: number }) | undefined> {
     const row = await this.#load(ca, await this.#options.store.crlHead(ca.label));
     if (row === undefined) return undefined;
-    const contents = this.#contents.get(row) ?? contentsOf(row);
-    this.#contents.set(row, contents);
+    let contents = this.#contents.get(row);
+    if (contents === undefined) {
+      const list = parseCertificateList(row.der);
+      contents = { entries: revokedCount(list), thisUpdate: list.thisUpdate.getTime() };
+      this.#contents.set(row, contents);
+    }
     return { ...row, ...contents };
   }
 
@@ -229,11 +234,6 @@ export class CrlPublisher {
       after = page.last;
     }
   }
-}
-
-function contentsOf({ der }: CrlRow): { readonly entries: number; readonly thisUpdate: number } {
-  const list = parseCertificateList(der);
-  return { entries: revokedCount(list), thisUpdate: list.thisUpdate.getTime() };
 }
 
 const keyOf = ({ label, certificate }: Ca): string => `${label} ${certificate.fingerprint}`;

@@ -20,8 +20,6 @@ import { isCrlReason } from '../pki/x509/crl.ts';
 import { FairLimiter } from '../process/fair-limiter.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 
-/** Schedules OCSP signatures: behind enrollment, and fairly between clients. */
-
 /** One in this many of a key's concurrent signatures; the others are for certificates. */
 const SHARE = 4;
 /** Responses that may wait. */
@@ -43,7 +41,7 @@ function ocspLimiter(concurrency: number, queue: number): <T>(work: () => Promis
 }
 
 /**
- * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
+ * Limits the signatures of one key: behind enrollment, and fairly between clients. Only a few responses at a time enter the key's queue, so they delay certificates
  * little.
  */
 export class SigningLimiter {
@@ -71,16 +69,15 @@ interface OcspResponderOptions {
   readonly now: () => number;
 }
 
-export interface OcspAnswer {
-  readonly der: Buffer;
-  /** Validity of a response that other clients may receive; undefined: do not cache. */
-  readonly cacheable: { readonly thisUpdate: number; readonly nextUpdate: number } | undefined;
-}
-
 interface Signed {
   readonly der: Buffer;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
+}
+
+export interface OcspAnswer extends Pick<Signed, 'der'> {
+  /** Validity of a response that other clients may receive; undefined: do not cache. */
+  readonly cacheable: Omit<Signed, 'der'> | undefined;
 }
 
 interface Finding {
@@ -195,7 +192,10 @@ export class OcspResponder {
   async #signAndKeep(ca: Ca, signer: StatusSigner, finding: Finding, key: string): Promise<Signed> {
     const signed = await this.#limiter(signer, ca).shared(() => this.#sign(ca, signer, [finding], undefined));
     const own = { ...signed, der: unpooledCopy(signed.der) };
-    this.#keep(key, own);
+    this.#kept.delete(key);
+    this.#kept.set(key, own);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     return own;
   }
 
@@ -222,13 +222,6 @@ export class OcspResponder {
     });
     const basic = await (delegate ?? signer).sign(data);
     return { der: successfulResponse(basic), thisUpdate, nextUpdate };
-  }
-
-  #keep(key: string, signed: Signed): void {
-    this.#kept.delete(key);
-    this.#kept.set(key, signed);
-    const oldest = this.#kept.keys().next();
-    if (this.#kept.size > MAX_KEPT && oldest.done !== true) this.#kept.delete(oldest.value);
   }
 }
 

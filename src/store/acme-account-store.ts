@@ -14,10 +14,8 @@ export function acmeAccountReads(db: Database) {
   return {
     /** The account's URL. */
     getAcmeAccount: quickRead(function* ({ directory, thumbprint }: AcmeAccount): Operation<string | undefined> {
-      const row = yield* db.get<{
-        url: string;
-      }>`SELECT url FROM acme_account WHERE directory = ${directory} AND thumbprint = ${thumbprint}`;
-      return row?.url;
+      const sql = 'SELECT url FROM acme_account WHERE directory = ? AND thumbprint = ?';
+      return (yield* db.get<{ url: string }>(sql, directory, thumbprint))?.url;
     }),
   };
 }

@@ -9,16 +9,11 @@ import {
 } from '../audit/missing-records.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { AuditFile } from '../audit/file.ts';
-import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
+import { chain, type ChainedRecord, follows, parseLine, type StoredHead } from '../audit/record.ts';
 import { unavailable } from '../errors.ts';
 
 /** The end of the chain in the store, and its position in the current audit file. */
-export interface AuditHead {
-  readonly seq: number;
-  readonly hash: string;
-  readonly file_start: number;
-  readonly file_size: number;
-}
+export type AuditHead = StoredHead;
 
 /**
  * A hash-chained audit log: the records of a transaction, which its driver stores, and their lines in the file. All

@@ -1,5 +1,5 @@
 import type { Anchor, ArchivedRange, AuditRecord, AuditType } from '../audit/event.ts';
-import { isAuditRecord } from '../audit/record.ts';
+import { isAuditRecord, type StoredLine } from '../audit/record.ts';
 import { done, type Events } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import { fold, type Page, type PageRequest, storable } from './page.ts';
@@ -52,11 +52,7 @@ export interface AuditStore extends Pick<LogCalls, 'audit'> {
   listAudit(filter: AuditFilter): Promise<Page<AuditRecord>>;
 }
 
-export interface AuditLine {
-  readonly seq: number;
-  readonly time: number;
-  readonly line: string;
-}
+export type AuditLine = StoredLine & { readonly time: number };
 
 /** The archive of old audit records. */
 export interface ArchiveStore extends Pick<LogCalls, 'noteArchived'> {

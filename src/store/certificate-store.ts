@@ -201,10 +201,8 @@ export function certificateReads(db: Database) {
     }),
     /** The names that were authorized for a certificate, if its CA certified others. */
     getAuthorizedNames: quickRead(function* (serial: string, ca: string): Operation<string | undefined> {
-      const row = yield* db.get<{
-        names: string;
-      }>`SELECT names FROM authorized_names WHERE serial = ${serial} AND ca = ${ca}`;
-      return row?.names;
+      const sql = 'SELECT names FROM authorized_names WHERE serial = ? AND ca = ?';
+      return (yield* db.get<{ names: string }>(sql, serial, ca))?.names;
     }),
     /** Whether a certificate of the CA was requested at a label other than its own. */
     hasOtherLabels: quickRead(function* (ca: string): Operation<boolean> {

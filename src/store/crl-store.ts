@@ -1,6 +1,7 @@
 /** Revocation lists and their entries. */
 import { encodeCrlEntry, isCrlReason } from '../pki/x509/crl.ts';
 import { done, type Events, undone } from './calls/calls.ts';
+import type { Revocation } from './certificate-store.ts';
 import { storeFailed } from './calls/errors.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
@@ -46,14 +47,7 @@ export interface CrlHead {
   readonly changed_at: number | null;
 }
 
-interface RevokedRow {
-  readonly position: number;
-  readonly serial: string;
-  readonly revoked_at: number;
-  /** RFC 5280 CRLReason name. */
-  readonly reason: string;
-  readonly invalidity_date: number | null;
-}
+type RevokedRow = Omit<Revocation, 'ca'> & { readonly position: number };
 
 /** Encoded next to the database: for a hundred thousand entries, encoding is most of the work. */
 function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow): Buffer {
@@ -66,13 +60,13 @@ function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow):
   });
 }
 
+const CHANGES = 'SELECT changes, changed_at FROM crl_change WHERE ca = ?';
+
 export function crlReads(db: Database) {
   return {
     crlHead: quickRead(function* (ca: string): Operation<CrlHead> {
       // First: a list saved in between makes the CRL look older than it is, not newer.
-      const changed = yield* db.get<
-        Omit<CrlHead, 'number'>
-      >`SELECT changes, changed_at FROM crl_change WHERE ca = ${ca}`;
+      const changed = yield* db.get<Omit<CrlHead, 'number'>>(CHANGES, ca);
       const list = yield* db.get<{ number: number | null }>`SELECT number FROM crl WHERE ca = ${ca}`;
       return { changes: 0, changed_at: null, ...changed, number: list?.number ?? undefined };
     }),

@@ -9,11 +9,12 @@ import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames } from '../pki/x509/general-name.ts';
 import { comparableName, formatName } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
-import type { CertificateRow } from './certificate-store.ts';
+import type { StoredCertificate } from './certificate-store.ts';
 import { DEVICE_ID } from './device-store.ts';
 import { derivation, deviceHolder, type FleetRules, NO_HOLDER } from './holder-derivation.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
+import { ISSUED } from './renewal-store.ts';
 import { requestedWith } from './use-store.ts';
 
 /** A certificate as an audit record of its use names it. */
@@ -78,28 +79,14 @@ export type Walked = 'certificate' | 'device';
 /** Holders per call, so that others do not wait long. */
 const AT_ONCE = 100;
 
-const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der, fingerprint_sha256,
-  coalesce(issued_at, not_before) AS issued_at FROM certificate`;
-const BY_ID = `${CERTIFICATE} WHERE serial = ? AND ca = ?`;
-const BY_SERIAL = `${CERTIFICATE} WHERE serial = ?`;
+const BY_ID = `${ISSUED} WHERE serial = ? AND ca = ?`;
+const BY_SERIAL = `${ISSUED} WHERE serial = ?`;
 const WALK = {
   certificate: `SELECT position, serial, ca, not_after FROM certificate WHERE position > ? ORDER BY position LIMIT ${AT_ONCE}`,
   device: `SELECT position, key FROM device WHERE position > ? ORDER BY position LIMIT ${AT_ONCE}`,
 } as const;
 
-type Named = Pick<
-  CertificateRow,
-  | 'ca'
-  | 'label'
-  | 'serial'
-  | 'subject'
-  | 'not_before'
-  | 'not_after'
-  | 'method'
-  | 'device_key'
-  | 'der'
-  | 'fingerprint_sha256'
-> & { readonly sans: string; readonly issued_at: number };
+type Named = StoredCertificate & { readonly issued_at: number };
 
 // A certificate that is imported may be older than a failure.
 const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca, first_failed_at)
@@ -173,10 +160,7 @@ export function holderReads(db: Database) {
       after: number,
       types: readonly string[],
       limit: number,
-    ): Operation<{
-      readonly lines: readonly string[];
-      readonly last: number;
-    }> {
+    ): Operation<{ readonly lines: readonly string[]; readonly last: number }> {
       const rows = yield* db.all<{ seq: number; type: string; line: string }>(
         `SELECT seq, type, CASE WHEN type = ANY(@types) THEN line ELSE '' END AS line FROM audit
          WHERE ${db.dialect.auditNode} = @node AND seq > @after ORDER BY seq LIMIT ${limit}`,
@@ -221,14 +205,9 @@ export function holderWrites(db: Database) {
     const isRenewal = before !== undefined && (issued?.renews === true || holderOf(before, row) === holder);
     const renewed = isRenewal ? before : undefined;
     const { issued_at } = row;
-    const renewedBy = { renewed_serial: renewed?.serial ?? null, renewed_ca: renewed?.ca ?? null };
-    const source = yield* db.get<{ serial: string | null; ca: string }>(TRACK, {
-      serial,
-      ca,
-      holder,
-      issued_at,
-      ...renewedBy,
-    });
+    const [renewed_serial, renewed_ca] = [renewed?.serial ?? null, renewed?.ca ?? null];
+    const use = { serial, ca, holder, issued_at, renewed_serial, renewed_ca };
+    const source = yield* db.get<{ serial: string | null; ca: string }>(TRACK, use);
     if (issued !== undefined && !rules.expected(row.label ?? row.ca)) return [];
     const devices = row.device_key === null ? [] : [deviceHolder(row.device_key)];
     const id = `${source?.serial} ${source?.ca}`;
@@ -254,13 +233,14 @@ export function holderWrites(db: Database) {
   }
 
   function* rejectedHolder(certificate: UsedCertificate | PresentedCertificate): Operation<string | undefined> {
-    const row = yield* 'fingerprints' in certificate ? findPresented(certificate) : find(certificate);
-    return row && holderOf(row);
-  }
-
-  function* findPresented({ serial, fingerprints }: PresentedCertificate): Operation<Named | undefined> {
+    if (!('fingerprints' in certificate)) {
+      const row = yield* find(certificate);
+      return row && holderOf(row);
+    }
+    const { serial, fingerprints } = certificate;
     const rows = yield* db.all<Named>(BY_SERIAL, serial);
-    return rows.find(({ fingerprint_sha256 }) => fingerprints.includes(fingerprint_sha256));
+    const row = rows.find(({ fingerprint_sha256 }) => fingerprints.includes(fingerprint_sha256));
+    return row && holderOf(row);
   }
 
   /** Whose renewal a queued request is; undefined: it is no renewal. */
@@ -288,13 +268,13 @@ export function holderWrites(db: Database) {
     // What a rejection changes must exist.
     yield* derive([...keys], rules, now);
     keys.clear();
-    for (const one of changes.queued ?? []) add(yield* queue(one));
+    for (const renewal of changes.queued ?? []) add(yield* queue(renewal));
     for (const device of changes.devices ?? []) {
       const held = yield* db.all<{ holder: string }>(HELD_BY_DEVICE, device);
       add([deviceHolder(device), ...held.map(({ holder }) => holder)]);
     }
     if (changes.devices !== undefined) yield* derive([...keys], rules, now);
-    for (const one of changes.rejections ?? []) add(yield* reject(one));
+    for (const rejection of changes.rejections ?? []) add(yield* reject(rejection));
     if (changes.purgedBefore !== undefined) {
       const gone = yield* db.all<{ key: string }>`SELECT key FROM holder
         WHERE state IS NOT NULL AND state = 'expired' AND ends < ${changes.purgedBefore} AND NOT EXISTS (SELECT 1
@@ -359,11 +339,8 @@ export function holderWrites(db: Database) {
       const due = yield* db.all<{ key: string }>`SELECT key FROM holder WHERE next_at IS NOT NULL AND next_at <= ${now}
         ORDER BY next_at LIMIT ${AT_ONCE}`;
       if (due.length === 0) return undone(false);
-      yield* derive(
-        due.map(({ key }) => key),
-        rules,
-        now,
-      );
+      const keys = due.map(({ key }) => key);
+      yield* derive(keys, rules, now);
       return done(due.length === AT_ONCE, []);
     }),
     /** Notes that the states which these holders entered are reported. */

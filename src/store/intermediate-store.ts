@@ -30,9 +30,8 @@ export function intermediateReads(db: Database) {
   return {
     /** By fingerprint of the client's certificate; empty if none. */
     recallIntermediates: quickRead(function* (leaf: string): Operation<readonly PresentedIntermediate[]> {
-      const path = yield* db.get<{
-        intermediates: string;
-      }>`SELECT intermediates FROM presented_path WHERE leaf = ${leaf}`;
+      const sql = 'SELECT intermediates FROM presented_path WHERE leaf = ?';
+      const path = yield* db.get<{ intermediates: string }>(sql, leaf);
       if (path === undefined) return [];
       const fingerprints = path.intermediates.split(' ');
       const rows = yield* db.all<PresentedIntermediate>`SELECT fingerprint, der FROM presented_intermediate

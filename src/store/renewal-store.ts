@@ -64,8 +64,9 @@ type StoredRenewal = Omit<RenewalRow, 'selection'> & { readonly selection: strin
 
 export const RENEWAL_COLUMNS = 'id, selection, begins, due, created_by, reason, explanation_url, overdue_at';
 
-const ISSUED = `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate
-  WHERE serial = ? AND ca = ?`;
+/** Certificates, with the times of their issuance. */
+export const ISSUED = `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate`;
+const ISSUED_BY_ID = `${ISSUED} WHERE serial = ? AND ca = ?`;
 
 /** What has become of a certificate. */
 export interface Succession {
@@ -92,14 +93,11 @@ export function renewalReads(db: Database) {
     /** Running campaigns, in the order of their start. */
     listRenewals: quickRead(function* (): Operation<readonly RenewalRow[]> {
       const rows = yield* db.all<StoredRenewal>(`SELECT ${RENEWAL_COLUMNS} FROM renewal ORDER BY position`);
-      return rows.map((row) => ({
-        ...row,
-        selection: JSON.parse(row.selection) as RenewalRow['selection'],
-      }));
+      return rows.map((row) => ({ ...row, selection: JSON.parse(row.selection) as RenewalRow['selection'] }));
     }),
     /** One certificate, for its renewal information. */
     findIssued: quickRead(function* (ca: string, serial: string): Operation<IssuedCertificate | undefined> {
-      const row = yield* db.get<StoredCertificate & { issued_at: number }>(ISSUED, serial, ca);
+      const row = yield* db.get<StoredCertificate & { issued_at: number }>(ISSUED_BY_ID, serial, ca);
       return row === undefined ? undefined : toCertificateRow(row);
     }),
     /**

@@ -122,6 +122,9 @@ export interface Waiting {
   readonly lockouts: number;
 }
 
+const NEXT_CA = 'SELECT ca FROM certificate WHERE ca > ? ORDER BY ca LIMIT 1';
+const VALID_OF_CA = 'SELECT count(*) AS n FROM certificate WHERE ca = ? AND not_after >= ?';
+
 export function statisticsReads(db: Database) {
   // SQLite binds numbers as floating-point values, whose division is not integral.
   const hours = 'CAST(@hours AS bigint)';
@@ -180,15 +183,11 @@ export function statisticsReads(db: Database) {
       const found: CountOfCa[] = [];
       let ca = '';
       for (;;) {
-        const next: { ca: string } | undefined = yield* db.get<{
-          ca: string;
-        }>`SELECT ca FROM certificate WHERE ca > ${ca} ORDER BY ca LIMIT 1`;
+        const next: { ca: string } | undefined = yield* db.get<{ ca: string }>(NEXT_CA, ca);
         if (next === undefined) return found;
         ({ ca } = next);
         if (labels.includes(ca)) continue;
-        const row = yield* db.get<{
-          n: number;
-        }>`SELECT count(*) AS n FROM certificate WHERE ca = ${ca} AND not_after >= ${now}`;
+        const row = yield* db.get<{ n: number }>(VALID_OF_CA, ca, now);
         if (row !== undefined && row.n > 0) found.push({ ca, count: row.n });
       }
     }),

@@ -1,6 +1,6 @@
 /** What was seen of certificates on the EST listener. */
 import { hash } from 'node:crypto';
-import { done, type Outcome } from './calls/calls.ts';
+import { done } from './calls/calls.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
 
@@ -59,10 +59,7 @@ export interface KnownUse extends Pick<UsedConnection, 'tls_version'> {
 export const USE_COLUMNS =
   'holder, renewed_serial, renewed_ca, first_used_at, last_used_at, connected_at, tls_version, names_label, renewal_info_at';
 
-interface CertificateId {
-  readonly serial: string;
-  readonly ca: string;
-}
+type CertificateId = Pick<RenewalInfoRequest, 'serial' | 'ca'>;
 
 // Several nodes see a certificate: the earliest first use and the latest last one count.
 const USED = `INSERT INTO certificate_use
@@ -175,12 +172,10 @@ export function useWrites(db: Database) {
       for (const request of issued) yield* db.run(ISSUED, { ...request, names_label: request.names_label ? 1 : 0 });
       for (const asked of renewalInfo)
         if ((yield* db.get(IS_STORED, asked.serial, asked.ca)) !== undefined) yield* db.run(INFORMED, asked);
-      return nothingToAudit;
+      return done(undefined, []);
     }),
   };
 }
-
-const nothingToAudit: Outcome<void> = done(undefined, []);
 
 /** The uses of certificates, which each node reports in the background. */
 export type UseStore = Calls<ReturnType<typeof useReads> & ReturnType<typeof useWrites>>;

@@ -38,25 +38,20 @@ export function readClientConfig(document: Table, file: string): ClientConfig {
   problems.push(...across(read));
   if (problems.length > 0) throw new ConfigError(file, problems);
   const { token, hooks = resolve(folder, 'hooks') } = read;
-  const complete = (one: ReadCertificate): CertificateConfig => ({
-    ...one,
-    name: nameOf(one),
-    token,
-    hooks,
-    private_key: absolute(one.private_key, folder),
-  });
+  const complete = (given: ReadCertificate): CertificateConfig => {
+    const { private_key: key } = given;
+    const private_key = key === undefined || isKeyUri(key) ? key : resolve(folder, key);
+    return { ...given, name: nameOf(given), token, hooks, private_key };
+  };
   return { ...read, certificate: read.certificate.map(complete) };
 }
 
-const absolute = (key: string | undefined, folder: string): string | undefined =>
-  key === undefined || isKeyUri(key) ? key : resolve(folder, key);
-
 function* across({ server, certificate, token }: ReadDocument): Generator<Problem> {
-  for (const [index, one] of certificate.entries()) {
+  for (const [index, wanted] of certificate.entries()) {
     const key = `certificate[${index}]`;
-    yield* alone(one, key);
-    yield* ofToken(one, token, key);
-    yield* repeated(one, certificate.slice(0, index), key);
+    yield* alone(wanted, key);
+    yield* ofToken(wanted, token, key);
+    yield* repeated(wanted, certificate.slice(0, index), key);
   }
   if (server.min_version > server.max_version)
     yield finding('server.min_version', 'is newer than max_version (at most max_version)');
@@ -69,31 +64,38 @@ function* across({ server, certificate, token }: ReadDocument): Generator<Proble
     yield finding('token.pin_file', 'exactly one of pin_file and pin_env is required');
 }
 
-function* ofToken(one: ReadCertificate, token: ReadDocument['token'], key: string): Generator<Problem> {
-  const inToken = one.key_store === 'token';
+function* ofToken(
+  { key_store, private_key, formats }: ReadCertificate,
+  token: ReadDocument['token'],
+  key: string,
+): Generator<Problem> {
+  const inToken = key_store === 'token';
   if (token === undefined && inToken)
     yield finding(`${key}.key_store`, 'is "token", and no token is configured ([token])');
-  if (token === undefined && one.private_key !== undefined && isKeyUri(one.private_key))
+  if (token === undefined && private_key !== undefined && isKeyUri(private_key))
     yield finding(`${key}.private_key`, 'is in a token, and no token is configured ([token])');
-  if (inToken && one.formats.some((format) => format !== 'pem'))
+  if (inToken && formats.some((format) => format !== 'pem'))
     yield finding(`${key}.formats`, 'a key cannot leave its token (only "pem")');
 }
 
-function* alone(one: ReadCertificate, key: string): Generator<Problem> {
-  if ((one.certificate === undefined) !== (one.private_key === undefined))
+function* alone(wanted: ReadCertificate, key: string): Generator<Problem> {
+  if ((wanted.certificate === undefined) !== (wanted.private_key === undefined))
     yield finding(`${key}.private_key`, 'certificate and private_key require each other (both, or neither)');
-  if (one.key_file !== undefined && (one.key_store === 'token' || one.key_type !== undefined))
+  if (wanted.key_file !== undefined && (wanted.key_store === 'token' || wanted.key_type !== undefined))
     yield finding(`${key}.key_file`, 'excludes key_store = "token" and key_type (the key determines both)');
-  if (one.otp_file !== undefined && one.otp_env !== undefined)
+  if (wanted.otp_file !== undefined && wanted.otp_env !== undefined)
     yield finding(`${key}.otp_env`, 'otp_file and otp_env exclude each other (one of the two)');
-  if (one.subject === '' && [one.dns_names, one.ip_addresses, one.emails, one.uris].every(({ length }) => length === 0))
+  if (
+    wanted.subject === '' &&
+    [wanted.dns_names, wanted.ip_addresses, wanted.emails, wanted.uris].every(({ length }) => length === 0)
+  )
     yield finding(`${key}.subject`, 'the certificate has no name (subject, dns_names, ip_addresses …)');
 }
 
 /** Two certificates in one folder would overwrite each other's files. */
-function* repeated(one: ReadCertificate, before: readonly ReadCertificate[], key: string): Generator<Problem> {
-  const name = nameOf(one);
-  if (before.some(({ folder }) => folder === one.folder))
+function* repeated(wanted: ReadCertificate, before: readonly ReadCertificate[], key: string): Generator<Problem> {
+  const name = nameOf(wanted);
+  if (before.some(({ folder }) => folder === wanted.folder))
     yield finding(`${key}.folder`, 'another certificate uses this folder (a different folder for each certificate)');
   if (before.some((other) => nameOf(other) === name))
     yield finding(`${key}.name`, `another certificate has the name "${name}" (a different name for each certificate)`);

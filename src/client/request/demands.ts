@@ -56,16 +56,16 @@ export function planRequest(asked: readonly AttrOrOid[], wanted: Wanted): Reques
     return plan(asked, wanted);
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
-    throw new ClientError('later', 'ANSWER_INVALID', `the response to csrattrs is unusable: ${error.message}`, {
-      cause: error,
-    });
+    const message = `the response to csrattrs is unusable: ${error.message}`;
+    throw new ClientError('later', 'ANSWER_INVALID', message, { cause: error });
   }
 }
 
 function plan(asked: readonly AttrOrOid[], wanted: Wanted): RequestPlan {
-  const template = templateOf(asked);
+  const value = asked.find(({ oid }) => oid === OID.certificationRequestInfoTemplate)?.values?.[0];
+  const template = value && parseRequestTemplate(value);
   const keyType = chooseKeyType(
-    template === undefined ? asked.flatMap((one) => keyTypeOf(one) ?? []) : [template.keyType],
+    template === undefined ? asked.flatMap((attribute) => keyTypeOf(attribute) ?? []) : [template.keyType],
     wanted,
   );
   // RFC 9908 §4: a client that supports the template uses it alone for everything that it can express.
@@ -80,11 +80,6 @@ function plan(asked: readonly AttrOrOid[], wanted: Wanted): RequestPlan {
     signatureAlgorithm: signatureFor(asked, keyType),
     binding: bindingAsked(asked),
   };
-}
-
-function templateOf(asked: readonly AttrOrOid[]): RequestTemplate | undefined {
-  const value = asked.find(({ oid }) => oid === OID.certificationRequestInfoTemplate)?.values?.[0];
-  return value && parseRequestTemplate(value);
 }
 
 /** RFC 7894 §4: a client that supports estIdentityLinking uses it instead of challengePassword. */
@@ -155,7 +150,8 @@ function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal 
       throw unmet(
         `the CA requires a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and no such name is configured`,
       );
-  const names = [...given, ...subjectAltNames.filter((name) => !given.some((one) => sameGeneralNames([one], [name])))];
+  const others = subjectAltNames.filter((name) => !given.some((known) => sameGeneralNames([known], [name])));
+  const names = [...given, ...others];
   if (names.length === 0) throw unmet('the CA requires a subjectAltName, and no name is configured');
   return encodeGeneralNames(names);
 }
@@ -170,15 +166,12 @@ const GENERAL_NAMES: ReadonlyMap<number, string> = new Map([
 /** Adds the configured extensions that the CA does not mention. */
 function complete(extensions: readonly Extension[], wanted: Wanted): Extension[] {
   const has = (oid: string): boolean => extensions.some((extension) => extension.oid === oid);
-  return [
-    ...extensions,
-    ...(wanted.subjectAltNames.length > 0 && !has(OID.subjectAltName)
-      ? [{ oid: OID.subjectAltName, critical: false, value: encodeGeneralNames(wanted.subjectAltNames) }]
-      : []),
-    ...(wanted.extKeyUsage.length > 0 && !has(OID.extKeyUsage)
-      ? [{ oid: OID.extKeyUsage, critical: false, value: encodeExtKeyUsage(wanted.extKeyUsage) }]
-      : []),
-  ];
+  const all = [...extensions];
+  if (wanted.subjectAltNames.length > 0 && !has(OID.subjectAltName))
+    all.push({ oid: OID.subjectAltName, critical: false, value: encodeGeneralNames(wanted.subjectAltNames) });
+  if (wanted.extKeyUsage.length > 0 && !has(OID.extKeyUsage))
+    all.push({ oid: OID.extKeyUsage, critical: false, value: encodeExtKeyUsage(wanted.extKeyUsage) });
+  return all;
 }
 
 /** The CA's values, the client's own where the CA leaves them open, then the client's other attributes. */

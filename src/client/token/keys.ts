@@ -16,11 +16,8 @@ export async function requireTokenKey(identity: ClientIdentity | undefined, cont
   if (key === undefined || typeof key === 'string') return;
   const id = idOfKeyUri(key.uri);
   if (id !== undefined && (await context.token(key.token).list()).has(id)) return;
-  throw new ClientError(
-    'local',
-    'KEY_UNUSABLE',
-    `the token "${key.token.label}" does not have the key ${key.uri}; run estuary client enroll --force to create another one`,
-  );
+  const what = `the token "${key.token.label}" does not have the key ${key.uri}`;
+  throw new ClientError('local', 'KEY_UNUSABLE', `${what}; run estuary client enroll --force to create another one`);
 }
 
 /**
@@ -35,7 +32,8 @@ export async function removeOldTokenKeys(
 ): Promise<void> {
   const made = folder.tokenKeys();
   if (made.length === 0 || token === undefined) return;
-  const used = [folder.live(), folder.successor(), folder.pending()].map((one) => one && idOfKeyUri(one.privateKey));
+  const kept = [folder.live(), folder.successor(), folder.pending()];
+  const used = kept.map((entry) => entry && idOfKeyUri(entry.privateKey));
   const old = made.filter((id) => !used.includes(id));
   if (old.length === 0) return;
   try {

@@ -212,16 +212,16 @@ const LOOKS = 20;
  */
 export async function refuseSharedSessions(server: PostgresServer): Promise<void> {
   const shared = await firstHost(server, async (target) => {
-    const [one, other] = [clientOf(target, 'check', CONNECT), clientOf(target, 'check', CONNECT)];
+    const [first, second] = [clientOf(target, 'check', CONNECT), clientOf(target, 'check', CONNECT)];
     try {
-      await one.connect();
+      await first.connect();
       // A pooler reports its own number instead of the session's.
-      if (Reflect.get(one, 'processID') === (await sessionOf(one))) return undefined;
-      await other.connect();
-      for (let n = 0; n < LOOKS; n++) if (await isShared(one, other)) return `${target.host}:${target.port}`;
+      if (Reflect.get(first, 'processID') === (await sessionOf(first))) return undefined;
+      await second.connect();
+      for (let n = 0; n < LOOKS; n++) if (await isShared(first, second)) return `${target.host}:${target.port}`;
       return undefined;
     } finally {
-      for (const client of [one, other]) client.end().catch(() => undefined);
+      for (const client of [first, second]) client.end().catch(() => undefined);
     }
   });
   if (shared !== undefined)
@@ -231,18 +231,18 @@ export async function refuseSharedSessions(server: PostgresServer): Promise<void
     );
 }
 
-async function isShared(one: pg.Client, other: pg.Client): Promise<boolean> {
-  const before = await sessionOf(one);
+async function isShared(first: pg.Client, second: pg.Client): Promise<boolean> {
+  const before = await sessionOf(first);
   try {
-    await other.query('BEGIN');
+    await second.query('BEGIN');
   } catch (error) {
     // PgBouncer's statement pooling does not allow transactions: protocol_violation.
     if (error instanceof pg.DatabaseError && error.code === '08P01') return true;
     throw error;
   }
-  const taken = await sessionOf(other);
-  const after = await sessionOf(one);
-  await other.query('COMMIT');
+  const taken = await sessionOf(second);
+  const after = await sessionOf(first);
+  await second.query('COMMIT');
   return taken === before || after !== before;
 }
 
@@ -292,19 +292,14 @@ async function connectTo(target: pg.ClientConfig, purpose: string, answer: numbe
   try {
     await client.connect();
     const results: unknown = await client.query(SETTINGS);
-    if (isReadOnly(results)) throw new Error('it accepts no writes (a standby, or read-only)');
+    // The last of several results.
+    const { rows } = [results].flat().at(-1) as pg.QueryResult<{ read_only: boolean }>;
+    if (rows[0]?.read_only !== false) throw new Error('it accepts no writes (a standby, or read-only)');
     return connection;
   } catch (error) {
     connection.end();
     throw error;
   }
-}
-
-/** The last of several results. */
-function isReadOnly(results: unknown): boolean {
-  const last: unknown = Array.isArray(results) ? results.at(-1) : results;
-  const { rows } = last as pg.QueryResult<{ read_only: boolean }>;
-  return rows[0]?.read_only !== false;
 }
 
 /** Per `[store.tls]`, otherwise the URL's `sslmode`. undefined: no TLS. */
@@ -317,7 +312,7 @@ function tlsOptions(host: string, { sslmode }: PostgresUrl, tls: PostgresTls | u
     // The name to verify if the host is an address.
     host,
     ...anchoredAt(tls?.anchors),
-    ...(tls?.certificate === undefined ? {} : { cert: tls.certificate }),
-    ...(tls?.private_key === undefined ? {} : { key: tls.private_key }),
+    cert: tls?.certificate,
+    key: tls?.private_key,
   };
 }

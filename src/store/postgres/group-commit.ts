@@ -180,7 +180,7 @@ export class GroupCommit implements Writer {
       const result = results[n];
       if (result === undefined || 'error' in result) return [];
       const { events, device, ofDevices = [] } = result.outcome;
-      return [...events.map((event) => ({ event, time, device })), ...ofDevices.map((one) => ({ ...one, time }))];
+      return [...events.map((event) => ({ event, time, device })), ...ofDevices.map((placed) => ({ ...placed, time }))];
     });
     await this.log.add(events);
     await this.log.chain.flush();

@@ -121,9 +121,8 @@ async function knownVersion(db: Queries, migrations: readonly Migration[]): Prom
   // Another one has no place for some of the characters that clients send.
   if (encoding !== 'UTF8' && encoding !== 'SQL_ASCII')
     throw failed('STORE_ENCODING', `The database has the encoding ${encoding}. Create one with ENCODING 'UTF8'.`);
-  const tables = await db.all<{
-    name: string;
-  }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
+  const sql = 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()';
+  const tables = await db.all<{ name: string }>(sql);
   if (!tables.some(({ name }) => name === 'estuary_schema')) {
     if (tables[0] === undefined) {
       await checkSchema(db);

@@ -51,12 +51,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const queue = new WriteQueue(group, options);
   const writes = callsOf(writeOperations(group.db, group.log, options.node), (operation) => queue.callOf(operation));
   return {
-    ...callsOf(
-      readOperations(new Queries(pool), options.node),
-      (operation) =>
-        (...args) =>
-          run(operation.run(...args)),
-    ),
+    ...readsOf(new Queries(pool), options.node),
     ...writes,
     checkWritable: () => writes.checkWritable(now()),
     async close() {
@@ -66,6 +61,14 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     },
   };
 }
+
+const readsOf = (queries: Queries, node: string) =>
+  callsOf(
+    readOperations(queries, node),
+    (operation) =>
+      (...args) =>
+        run(operation.run(...args)),
+  );
 
 /** A store of which the reads work, and nothing else. @throws EstuaryError as {@link openPostgresStore} */
 export async function openPostgresStoreForReading({
@@ -78,12 +81,7 @@ export async function openPostgresStoreForReading({
   const queries = new Queries(pool);
   const writes = callsOf(writeOperations(queries, new AuditLog(queries, auditFile, node), node), () => readOnly);
   return {
-    ...callsOf(
-      readOperations(queries, node),
-      (operation) =>
-        (...args) =>
-          run(operation.run(...args)),
-    ),
+    ...readsOf(queries, node),
     ...writes,
     checkWritable: readOnly,
     close: () => {

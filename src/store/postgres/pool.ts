@@ -88,7 +88,7 @@ export class Pool {
         resolve,
         reject,
         timer: setTimeout(() => {
-          this.#waiting = this.#waiting.filter((one) => one !== waiting);
+          this.#waiting = this.#waiting.filter((other) => other !== waiting);
           reject(storeUnavailable('no free connection to the database in time. Raise store.pool_size.'));
         }, MAX_WAIT),
       };

@@ -185,7 +185,9 @@ function joined(verdicts: readonly Whole[]): Whole {
     verdicts.some((verdict) => of(verdict) !== undefined)
       ? verdicts.reduce((total, verdict) => total + (of(verdict) ?? 0), 0)
       : undefined;
-  const sums = (['archived', 'checkpoints', 'kept'] as const).map((name) => [name, sum((one) => one[name])] as const);
+  const sums = (['archived', 'checkpoints', 'kept'] as const).map(
+    (name) => [name, sum((verdict) => verdict[name])] as const,
+  );
   return {
     ok: true,
     nodes: verdicts.length,

@@ -231,8 +231,7 @@ export class GroupCommit implements Writer {
   }
 
   #openWal(): number {
-    this.#wal ??= openSync(`${this.db.name}-wal`, 'r');
-    return this.#wal;
+    return (this.#wal ??= openSync(`${this.db.name}-wal`, 'r'));
   }
 
   /**
@@ -289,7 +288,7 @@ export class GroupCommit implements Writer {
 
   #recorded(call: Call, { value, events, device, ofDevices }: Outcome<unknown>): Reply {
     for (const event of events) this.#record(event, call.time, device ?? undefined);
-    for (const one of ofDevices ?? []) this.#record(one.event, call.time, one.device);
+    for (const { event, device } of ofDevices ?? []) this.#record(event, call.time, device);
     return { value };
   }
 

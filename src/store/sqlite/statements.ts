@@ -10,7 +10,7 @@ const translated = (text: string): string =>
 function withLists(value: unknown): unknown {
   if (Array.isArray(value)) return JSON.stringify(value);
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withLists(one)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withLists(inner)]));
 }
 
 type Rows<Row> = readonly Row[];

@@ -137,7 +137,7 @@ export class ListSearch<Row> {
     const { place } = this.#listed;
     const { behind, until, far } = directed(order);
     const from = this.#from(along);
-    const others = asked.flatMap((one) => (one === along ? [] : [one.sql]));
+    const others = asked.flatMap((condition) => (condition === along ? [] : [condition.sql]));
     const indexed = [...(along === undefined ? [] : [along.sql]), `${place} ${behind} @after`];
     const read = `SELECT ${this.#columns(parameters)} FROM ${from}
       WHERE ${[...indexed, `${place} ${until} @end`, ...others].join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
