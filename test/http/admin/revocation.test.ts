@@ -48,7 +48,8 @@ describe('POST /admin/certificates/{serial}/revoke', () => {
     const revoked_at = new Date(start).toISOString();
     expectBody(response, { serial, ca, status: 'revoked', revoked_at, reason: 'keyCompromise' });
     const page = (await api.call('GET', `/admin/certificates/${serial}`)).json();
-    expect(page).toEqual({ ...response.json(), archived_key_id: null, pem: page.pem });
+    const { pem, content } = page;
+    expect(page).toEqual({ ...response.json(), archived_key_id: null, pem, content });
     const [row] = await api.store.getCertificates(serial);
     expect(row).toMatchObject({ revoked_at: start, invalidity_date: start - 3_600_000 });
   });
