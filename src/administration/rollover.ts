@@ -96,7 +96,7 @@ class Keys {
 
   /** undefined: a key that the label no longer names. */
   async of(certificate: Certificate): Promise<IssuingKey | undefined> {
-    const possible = this.#known.filter(({ certificate: one }) => namesMatch(one.subject, certificate.issuer));
+    const possible = this.#known.filter((issuer) => namesMatch(issuer.certificate.subject, certificate.issuer));
     for (const { certificate: issuer, key } of possible)
       if (await isIssuedBy(certificate, issuer)) return this.#name(certificate, key);
     return this.#name(certificate, undefined);

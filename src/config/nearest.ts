@@ -16,8 +16,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** Levenshtein distance of truncated words; a swap of neighbors counts once. */
-export function editDistance(one: string, other: string): number {
-  const [a, b] = [one.slice(0, COMPARED), other.slice(0, COMPARED)];
+export function editDistance(word: string, other: string): number {
+  const [a, b] = [word.slice(0, COMPARED), other.slice(0, COMPARED)];
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

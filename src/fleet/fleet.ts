@@ -123,7 +123,7 @@ export class Fleet {
       if (states !== undefined) states[state] = n;
     }
     const sum = (name: 'day' | 'week' | 'month'): number =>
-      expiring.reduce((total, one) => total + (isShown(one.label) ? one[name] : 0), 0);
+      expiring.reduce((total, row) => total + (isShown(row.label) ? row[name] : 0), 0);
     return {
       as_of,
       labels: Object.fromEntries(byLabel),

@@ -327,7 +327,7 @@ export function deviceWrites(db: Database) {
       const entered: Entered[] = [];
       for (const entry of entries) entered.push(yield* put(entry, mode));
       return {
-        value: entered.map((one) => one.result),
+        value: entered.map(({ result }) => result),
         events: [],
         ofDevices: entered.flatMap(({ events }) => events),
       };
