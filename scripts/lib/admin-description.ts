@@ -29,7 +29,7 @@ export async function adminDescription(): Promise<object> {
 /** `api/admin.d.ts`. */
 export async function adminTypes(): Promise<string> {
   const text = JSON.stringify(await adminDescription());
-  const header = '/** The admin API as types, made of its OpenAPI description: `npm run docs:api`. */\n\n';
+  const header = '/** The admin API as types, made of its OpenAPI description: `npm run types:api`. */\n\n';
   return header + astToString(await openapiTypes(text));
 }
 
