@@ -227,6 +227,18 @@ const OTHERS: Faults = {
       '(a current CRL, and a reload): its certificates are rejected',
     ),
   ],
+  'an expired CRL for administrators': [
+    async (config) => {
+      const west = await makeCa('CN=West');
+      const crl = await makeCrl(west, { nextUpdate: OLD.notAfter });
+      const trust = {
+        trust_anchors: write('admin/more.pem', readFileSync(folder.file('admin/old.pem'), 'utf8') + pem(west)),
+        crl: write('west.crl', encodePem('X509 CRL', crl)),
+      };
+      Object.assign(section(config, 'admin', 'tls'), trust);
+    },
+    line('admin.tls.crl', 'the CRL of "CN=West" expired on', '(a current CRL, and a reload)'),
+  ],
   'an unreachable directory': [
     (config) => {
       section(config, 'otp')['enabled'] = false;
@@ -369,7 +381,6 @@ describe.skipIf(!requires('softhsm'))('check and doctor', () => {
         const { code, output } = await runAny(NODE, [SERVER, command, '--config', folder.file(`${name}.toml`)], {
           env,
         });
-        if (process.env['SHOW']) console.log(code, output.replaceAll(folder.path, ''));
         expect.soft(code, output).toBe(codes[command]);
         outputs[command] = output;
       }
