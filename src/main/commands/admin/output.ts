@@ -139,6 +139,9 @@ const ISSUERS = kind(
   ['subject', 'key_sha256', 'not_after', 'current', 'holders', 'informed', 'latest_expiry', 'can_be_retired'],
 );
 
+/** Of the certificates of a CA. */
+const CONTENTS = kind('spki_sha256', ['serial', 'subject'], ['subject', 'key_type', 'not_after', 'serial']);
+
 export const AUDIT = kind('prev_hash', ['seq', 'type'], ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
 
 /** A record type for unknown records: one column per field. */
@@ -158,6 +161,7 @@ const INNER: Readonly<Record<string, Kind>> = {
   requests: REQUESTS,
   events: AUDIT,
   issuers: ISSUERS,
+  contents: CONTENTS,
   in_the_way: HOLDERS,
 };
 

@@ -357,7 +357,9 @@ describe('the service', () => {
       /^label,default,driver,subject,not_after,days_left,health\r\n/,
     );
     const pem = '-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\\n';
-    expect((await admin(['ca', 'show', 'lab'])).out).toMatch(new RegExp(`\nCERTIFICATE\n${pem}\nCHAIN\n${pem}$`));
+    const { out } = await admin(['ca', 'show', 'lab']);
+    expect(out).toMatch(new RegExp(`\nCERTIFICATE\n${pem}\nCHAIN\n${pem}$`));
+    expect(out).toMatch(/\nCONTENTS\nSUBJECT +KEY +NOT AFTER +SERIAL *\n/);
     expect((await admin(['ca', 'show', 'no'])).err).toContain('(404 UNKNOWN_LABEL)');
   });
 
