@@ -44,7 +44,7 @@ export class HsmUnderLoad {
     hsm.addToken('est');
     const options = withKeysInHsm({ env }, hsm, pkcs11);
     const estuary = await Estuary.start(options);
-    return new HsmUnderLoad(estuary, await estuary.otp({ max_uses: 100_000 }));
+    return new HsmUnderLoad(estuary, await estuary.otp({ max_uses: 1_000_000 }));
   }
 
   async enroll(agent?: Agent): Promise<Answer> {
