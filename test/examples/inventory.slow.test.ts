@@ -51,8 +51,8 @@ const enroll = async (clientId: string, cn = clientId): Promise<Answer> => {
 };
 
 describe('an inventory webhook', () => {
-  test('--check accepts it without a warning', () => {
-    expect(example.checked).toBe('example.toml: the configuration is valid\n');
+  test('--check accepts it without a warning', async () => {
+    expect(await example.check()).toBe('example.toml: the configuration is valid\n');
   });
 
   test('a machine of the inventory gets the names that stand there', async () => {
