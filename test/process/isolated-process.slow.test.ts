@@ -196,7 +196,7 @@ describe('starting', () => {
     try {
       const child = example({ init: `once:${join(directory, 'been-here')}` });
       await child.start();
-      child.restart('test');
+      void child.restart('test');
       await until('giving up', () => events.some((event) => event.includes('stays down')));
       await pause(200);
       expect(child.state).toBe('down');
