@@ -2,9 +2,11 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { adminTypes } from './lib/admin-description.ts';
+import { endWithUsage } from './lib/usage.ts';
 
 const FILE = join(import.meta.dirname, '..', 'api', 'admin.d.ts');
 
+if (process.argv.length > 2) endWithUsage('node scripts/admin-types.ts');
 const types = await adminTypes();
 await mkdir(dirname(FILE), { recursive: true });
 // Others may be reading it.
