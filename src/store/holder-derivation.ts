@@ -29,7 +29,7 @@ const [WAITING_LOOK, FORGOTTEN_LOOK] = [30_000, 604_800_000];
 const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.first_failed_at, u.reported, u.issued_at, c.ca, c.label,
     c.serial, c.fingerprint_sha256, c.subject, c.sans, c.not_before, c.not_after, c.requester, c.device, c.device_key, c.revoked_at
   FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca
-  WHERE u.holder = (SELECT ?) ORDER BY u.issued_at DESC, c.position DESC LIMIT ${LOOKED_AT}`;
+  WHERE u.holder = ? ORDER BY u.issued_at DESC, c.position DESC LIMIT ${LOOKED_AT}`;
 
 type Held = Omit<WindowedCertificate, 'sans'> & {
   readonly sans: string;

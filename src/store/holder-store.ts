@@ -91,7 +91,7 @@ type Named = StoredCertificate & { readonly issued_at: number };
 // A certificate that is imported may be older than a failure.
 const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca, first_failed_at)
   VALUES (@serial, @ca, @holder, @issued_at, @renewed_serial, @renewed_ca,
-    (SELECT min(first_failed_at) FROM certificate_use WHERE holder = (SELECT @holder) AND first_failed_at >= @issued_at))
+    (SELECT min(first_failed_at) FROM certificate_use WHERE holder = @holder AND first_failed_at >= @issued_at))
   ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
     renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
     renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca),

@@ -86,12 +86,10 @@ const INFORMED = `INSERT INTO certificate_use (serial, ca, renewal_info_at) VALU
 /**
  * The newest certificates that were requested with one, as a query: each costs the same if one renews thousands of times. A device that
  * has renewed so often without using a newer one is stuck, whatever it did with the older ones.
- *
- * `(SELECT ?)`: SQLite 3.54 prepares a statement with `= ?` and ORDER BY, or min(), again each time that it runs.
  */
 export const requestedWith = (columns: string, serial: string, ca: string): string =>
-  `SELECT ${columns} FROM certificate_use AS requested WHERE requested.renewed_serial = (SELECT ${serial})
-    AND requested.renewed_ca = (SELECT ${ca}) ORDER BY requested.issued_at DESC LIMIT 20`;
+  `SELECT ${columns} FROM certificate_use AS requested WHERE requested.renewed_serial = ${serial}
+    AND requested.renewed_ca = ${ca} ORDER BY requested.issued_at DESC LIMIT 20`;
 const ofOwn = (column: string): string => `(SELECT ${column} FROM certificate_use WHERE serial = @serial AND ca = @ca)`;
 /** What a certificate (@serial, @ca) was requested with. */
 const REQUESTED_WITH = [ofOwn('renewed_serial'), ofOwn('renewed_ca')] as const;

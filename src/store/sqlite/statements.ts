@@ -2,9 +2,15 @@ import { keptBySql, type Parameter, type Sql } from '../port.ts';
 import type { Db } from './database.ts';
 
 const translated = (text: string): string =>
-  text
-    .replaceAll(/ FOR (?:SHARE|UPDATE(?: SKIP LOCKED)?)\b/g, '')
-    .replaceAll(/= ANY\((@\w+|\?)\)/g, 'IN (SELECT value FROM json_each($1))');
+  withoutRepeats(
+    text
+      .replaceAll(/ FOR (?:SHARE|UPDATE(?: SKIP LOCKED)?)\b/g, '')
+      .replaceAll(/= ANY\((@\w+|\?)\)/g, 'IN (SELECT value FROM json_each($1))'),
+  );
+
+/** SQLite 3.54 prepares a statement with `= ?` and ORDER BY, min() or max() again each time that it runs, but not with `= +?`. */
+const withoutRepeats = (sql: string): string =>
+  /\bORDER BY\b|\b(?:min|max)\(/.test(sql) ? sql.replaceAll(/ = (?=@|\?)/g, ' = +') : sql;
 
 /** SQLite has no list parameters: json_each reads them. */
 function withLists(value: unknown): unknown {

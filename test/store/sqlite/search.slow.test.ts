@@ -301,6 +301,7 @@ describe('lists of any length', () => {
     const renewals = queries.filter((sql) => sql.includes('AS requested'));
     expect(renewals.length).toBeGreaterThanOrEqual(4);
     for (const sql of renewals) {
+      expect(sql, 'prepared once').toMatch(/renewed_serial = (?:\+|\(SELECT )/);
       const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
       const read = steps.map(({ detail }) => detail).filter((detail) => / requested\b|ORDER BY/.test(detail));
       const search = 'SEARCH requested USING INDEX certificate_use_by_renewal (renewed_serial=? AND renewed_ca=?)';
