@@ -179,7 +179,8 @@ async function makeState(
   const { estTrust, adminTrust } = await trustsOf(material, cas, before, chains);
   // The configuration check knows the files; this also knows the chains of remote CAs.
   const own = chains.map((der) => parseCertificate(der));
-  for (const anchor of adminTrust === undefined ? [] : await ownAnchors(adminTrust.anchors, own))
+  const [anchor] = adminTrust === undefined ? [] : await ownAnchors(adminTrust.anchors, own);
+  if (anchor !== undefined)
     throw failed('ADMIN_ANCHOR_OWN', 'admin.tls.trust_anchors makes devices administrators', {
       detail: ownAnchorMessage(anchor),
     });
@@ -263,9 +264,9 @@ export function crlFaults({ estTrust, adminTrust }: ClientTrusts, now: number): 
       effect: CRL_EFFECT,
     })),
     ...(trust?.revocation.states(now) ?? []).flatMap(({ problem, nextUpdate }): Fault[] => {
+      if (problem === undefined) return [];
       const message = `${problem} (a current CRL, and a reload)`;
-      const effect = 'its certificates are rejected';
-      return problem === undefined ? [] : [{ key, message, effect, isTime: nextUpdate > 0 }];
+      return [{ key, message, effect: 'its certificates are rejected', isTime: nextUpdate > 0 }];
     }),
   ]);
 }

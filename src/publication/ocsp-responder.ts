@@ -41,8 +41,8 @@ function ocspLimiter(concurrency: number, queue: number): <T>(work: () => Promis
 }
 
 /**
- * Limits the signatures of one key: behind enrollment, and fairly between clients. Only a few responses at a time enter the key's queue, so they delay certificates
- * little.
+ * Limits the signatures of one key: behind enrollment, and fairly between clients. Only a few responses at a time enter
+ * the key's queue, so they delay certificates little.
  */
 export class SigningLimiter {
   /** Signs a response that any client may receive. @throws as {@link ocspLimiter} */

@@ -54,7 +54,7 @@ class OpenToken {
   sign(tbs: Buffer): Promise<Buffer> {
     return this.#inSession((session) => {
       const key = this.#currentKey(session);
-      const sign = (key: SigningKey): Promise<Buffer> => signWith(this.#token, session, key, tbs);
+      const sign = (chosen: SigningKey): Promise<Buffer> => signWith(this.#token, session, chosen, tbs);
       return key instanceof Promise ? key.then(sign) : sign(key);
     });
   }

@@ -101,13 +101,12 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
       'cmc.shared_secrets',
     );
   if (!otp.enabled) return;
-  const about = ['otp.enabled'];
   if (otp.token_length < NIAP_TOKEN_LENGTH)
     yield unsafe(
       'otp.token_length',
       `is ${otp.token_length}: such tokens are short enough to be guessed`,
       `${NIAP_TOKEN_LENGTH} or more, better 20`,
-      ...about,
+      'otp.enabled',
     );
   const { memory_kib, iterations } = otp.argon2;
   // OWASP's equivalent settings trade memory for passes; their product is at least 7168 × 5.
@@ -116,7 +115,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
       'otp.argon2',
       "is weaker than OWASP's minimum",
       'memory_kib = 19456 with iterations = 2, or more',
-      ...about,
+      'otp.enabled',
     );
 }
 

@@ -230,12 +230,12 @@ function copyDatabase(from: string, to: string): ChainHead {
 }
 
 /** The end of the audit log in a copy, which must be whole. */
-export function headOf(copy: string, damaged: (damage: string) => EstuaryError): ChainHead {
+export function headOf(copy: string, toError: (damage: string) => EstuaryError): ChainHead {
   const db = openReadOnly(copy);
   try {
     const damage = damageOf(db);
     const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
-    if (damage !== undefined || head === undefined) throw damaged(damage ?? 'ok');
+    if (damage !== undefined || head === undefined) throw toError(damage ?? 'ok');
     return head;
   } finally {
     db.close();

@@ -89,48 +89,49 @@ export async function contactServices({ config, material }: Loaded): Promise<Ser
   const { ldap, jwt } = config.auth;
   const { oidc } = config.admin;
   const common = { retryAfter: 0, now: Date.now };
-  const one = async (
+  const contact = (
     of: Omit<ServiceContact, 'problem'>,
     effect: string,
-    answer: Promise<unknown>,
-  ): Promise<ServiceContact> => {
-    const reason = await answer.then(() => undefined, detailOf);
-    const problem = reason && `${reason}: ${effect}. Restore the service or the connection, or correct ${of.key}`;
-    return { ...of, problem };
+    reason: string | undefined,
+  ): ServiceContact => ({
+    ...of,
+    problem: reason && `${reason}: ${effect}. Restore the service or the connection, or correct ${of.key}`,
+  });
+  const asked: Promise<ServiceContact | ServiceContact[]>[] = [];
+  const ask = (of: Omit<ServiceContact, 'problem'>, effect: string, answer: Promise<unknown>): void => {
+    asked.push(answer.then(() => undefined, detailOf).then((reason) => contact(of, effect, reason)));
   };
-  const asked: Promise<ServiceContact>[] = [];
   if (ldap !== undefined) {
     const directory = new Directory({ ...common, settings: ldap, ca: () => trustedBy(material.directory) });
     const effect = 'requests that need the directory get 503';
-    for (const [where, problem] of await directory.probe([config.gssapi.directory?.required_group])) {
-      const answer = problem === undefined ? Promise.resolve() : Promise.reject(new Error(problem));
-      asked.push(one({ name: 'directory', key: 'auth.ldap', where }, effect, answer));
-    }
+    const of = { name: 'directory', key: 'auth.ldap' };
+    const probed = directory.probe([config.gssapi.directory?.required_group]);
+    asked.push(probed.then((all) => all.map(([where, problem]) => contact({ ...of, where }, effect, problem))));
   }
   if (jwt !== undefined) {
     const keys = new IssuerKeys({ ...common, source: keySource(jwt, () => material) });
     const of = { name: 'token issuer', key: 'auth.jwt', where: jwt.issuer };
-    asked.push(one(of, 'requests with its tokens get 503', keys.probe()));
+    ask(of, 'requests with its tokens get 503', keys.probe());
   }
   if (oidc !== undefined) {
     const signIn = new OidcSignIn({ ...oidc, ca: trustedBy(material.openidProvider) });
     const of = { name: 'OpenID provider', key: 'admin.oidc', where: oidc.issuer };
-    asked.push(one(of, 'administrators cannot sign in there', signIn.begin()));
+    ask(of, 'administrators cannot sign in there', signIn.begin());
   }
   for (const [list, { table, authorization }] of labelsWithFiles({ material })) {
     if (table.authorization === undefined) continue;
     const { origin: where } = new URL(table.authorization.url);
     const of = { name: 'authorization service', key: `${list}[${table.label}].authorization`, where };
-    asked.push(one(of, 'this label answers 503', reach(where, authorization)));
+    ask(of, 'this label answers 503', reach(where, authorization));
   }
   for (const [index, receiver] of config.notifications.entries()) {
     const files = material.receivers.get(receiver.name);
     const isMail = receiver.kind === 'smtp';
     const where = isMail ? receiver.host : new URL(receiver.url).origin;
     const of = { name: `receiver ${receiver.name}`, key: `notifications[${index}]`, where };
-    asked.push(one(of, 'notifications wait', isMail ? reachMail(receiver, files) : reach(where, files)));
+    ask(of, 'notifications wait', isMail ? reachMail(receiver, files) : reach(where, files));
   }
-  return Promise.all(asked);
+  return (await Promise.all(asked)).flat();
 }
 
 const labelsWithFiles = ({ material: { cas, labels } }: Pick<Loaded, 'material'>) => [

@@ -94,7 +94,7 @@ function page({ name, summary, version, commands, notes }: ManualOf, others: rea
       `See ${text(`${name}-${family.name}`.replaceAll(' ', '-'))}(1).`,
     ]),
     ...(shared.size === 0 ? [] : ['.SH OPTIONS OF ALL']),
-    ...[...shared.values()].flatMap(({ name: shared, option }) => item(shared, option)),
+    ...[...shared.values()].flatMap((entry) => item(entry.name, entry.option)),
     '.SH OPTIONS',
     ...item('help', { kind: 'flag', about: 'shows the help of a command, or of all commands' }),
     ...(notes === undefined ? [] : ['.SH NOTES', '.nf', text(notes), '.fi']),

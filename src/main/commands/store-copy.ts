@@ -123,8 +123,9 @@ async function refuseUsed(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string; host: string }>(
     "SELECT name, host FROM node WHERE heartbeat > clock_timestamp() - interval '30 seconds'",
   );
-  for (const { name, host } of rows)
-    throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${name}" runs on ${host}` });
+  const [node] = rows;
+  if (node !== undefined)
+    throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${node.name}" runs on ${node.host}` });
 }
 
 function verify(read: readonly CopiedCount[], written: readonly CopiedCount[]): void {

@@ -194,7 +194,7 @@ export class SanTemplate {
    */
   constructor(template: string, underscores = false) {
     const [, kind, text = ''] = /^([a-z_]+):(.+)$/s.exec(template) ?? [];
-    const known = kind === 'other' ? 'other_name' : SAN_KINDS.find((known) => known === kind);
+    const known = kind === 'other' ? 'other_name' : SAN_KINDS.find((name) => name === kind);
     if (known === undefined) throw new InputError('no kind of name at the start');
     this.#kind = known;
     this.#underscores = underscores;

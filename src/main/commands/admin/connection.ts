@@ -184,9 +184,9 @@ async function readProfile(name: string | undefined, env: CommandContext['env'])
   if (found === undefined && wanted !== undefined)
     throw new UsageError(`${file} has no profile "${wanted}" (it has ${[...profiles.keys()].join(', ') || 'none'})`);
   return Object.fromEntries(
-    Object.entries(found ?? {}).map(([key, text]) => [
+    Object.entries(found ?? {}).map(([key, setting]) => [
       key,
-      FILES.includes(key) ? resolve(dirname(file), text.replace(/^~(?=\/)/, home)) : text,
+      FILES.includes(key) ? resolve(dirname(file), setting.replace(/^~(?=\/)/, home)) : setting,
     ]),
   );
 }
