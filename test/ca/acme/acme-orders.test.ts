@@ -463,11 +463,11 @@ describe('a challenge', () => {
   });
 
   test.each<[string, boolean, string, string, string, string[]]>([
-    ['that is decided goes once, after a restart', true, 'pending', 'valid', 'valid', ['cleanup']],
-    ['of an authorization that the account had is none', false, 'pending', 'valid', 'valid', []],
-    ['of a challenge that was not used is none', true, 'pending', 'valid', 'pending', []],
-    ['of an order that has failed is none', true, 'invalid', 'pending', 'pending', []],
-  ])('record %s', async (_, isInherited, order, authorization, challenge, verbs) => {
+    ['once for a decided challenge, after a restart', true, 'pending', 'valid', 'valid', ['cleanup']],
+    ['never for an authorization that was valid before', false, 'pending', 'valid', 'valid', []],
+    ['never for a challenge that was not used', true, 'pending', 'valid', 'pending', []],
+    ['never for an order that has failed', true, 'invalid', 'pending', 'pending', []],
+  ])('the record is removed %s', async (_, isInherited, order, authorization, challenge, verbs) => {
     Object.assign(acme, { order: { status: order }, authorization: { status: authorization }, challenge: [challenge] });
     const before = start();
     const url = await ordered(before);
