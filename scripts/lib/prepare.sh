@@ -137,7 +137,7 @@ prepare_dependencies() {
 npm_ci() { timeout 1200 npm ci --no-audit --no-fund --loglevel=http </dev/null >"$npm_log" 2>&1; }
 
 npm_progress() {
-  echo "Installing npm packages: $(grep -c '^npm http .*\.tgz' "$npm_log") of about $(grep -c '"resolved":' package-lock.json) fetched"
+  echo "Installing npm packages: $(grep -c '^npm http .*\.tgz' "$npm_log") of about $(grep -c '"integrity":' package-lock.json) fetched"
 }
 
 # Builds src/ into dist/ when something is newer than the last build. A script that only prints its help needs no build.
